@@ -100,7 +100,7 @@ impl Part {
     }
 
     /// Bytes of what it says, as far as tokens are made of it.
-    fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
             Self::Image(_) => Image::ESTIMATED_BYTES,

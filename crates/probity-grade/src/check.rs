@@ -10,7 +10,7 @@ mod selected;
 mod similarity;
 mod tools;
 
-use std::{ops::Range, sync::Arc};
+use std::{borrow::Cow, ops::Range, sync::Arc};
 
 use probity_core::{
     criteria::JsonLevel,
@@ -67,7 +67,7 @@ impl Check {
             true => test,
             false => test.normalized(reader.normalizer())?,
         };
-        Ok(Self { reader, test: test.folded() })
+        Ok(Self { reader, test })
     }
 
     /// Asks about a reply. `json` is what was read out of it, where the case wants JSON.
@@ -290,14 +290,6 @@ impl Test {
                 | Self::Embedded(_)
                 | Self::Reranked { .. }
         ) || matches!(self, Self::Set { members, .. } if asks(members))
-    }
-
-    /// The same check. Texts whose case does not count are in lower case, as the reply will be.
-    fn folded(mut self) -> Self {
-        if let Self::Contains { needles, letters: Letters::Folded, .. } = &mut self {
-            needles.iter_mut().for_each(|it| *it = it.to_lowercase());
-        }
-        self
     }
 
     /// Whether its scores may have names that only a scorer knows.
@@ -549,7 +541,14 @@ fn set(members: &[CompiledAssertion], threshold: Option<f64>, reply: &Reply<'_, 
 fn contains(text: &str, needles: &[String], need: Need, letters: Letters) -> Checked {
     let folded = (letters == Letters::Folded).then(|| text.to_lowercase());
     let searched = folded.as_deref().unwrap_or(text);
-    let found = |needle: &String| searched.find(needle.as_str()).map(|at| at..at + needle.len());
+    // What is missing is told as it was written.
+    let found = |needle: &String| {
+        let needle = match letters {
+            Letters::AsTheyAre => Cow::Borrowed(needle.as_str()),
+            Letters::Folded => Cow::Owned(needle.to_lowercase()),
+        };
+        searched.find(&*needle).map(|at| at..at + needle.len())
+    };
     // Folding letters may move bytes: then the place in the reply is not known.
     let known = |span: Range<usize>| folded.is_none().then_some(span);
     match need {

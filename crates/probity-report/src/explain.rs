@@ -3,7 +3,7 @@
 
 use std::{fmt::Write as _, ops::Range, time::Duration};
 
-use anstyle::{AnsiColor, Style};
+use anstyle::Style;
 use probity_core::{
     classification::Verdict,
     conversation::Utterance,
@@ -17,20 +17,14 @@ use probity_core::{
     visible::safe,
 };
 
-use crate::{plain::one_line, text::speed};
+use crate::{
+    palette::{Tint, WARN},
+    plain::one_line,
+    text::speed,
+};
 
 const TITLE: Style = Style::new().bold();
-const MARK: Style = AnsiColor::Yellow.on_default();
-
-/// The style of a verdict, the same wherever it is shown.
-pub(crate) const fn style_of(verdict: Verdict) -> Style {
-    match verdict {
-        Verdict::Pass => AnsiColor::Green.on_default(),
-        Verdict::Fail => AnsiColor::Red.on_default().bold(),
-        Verdict::Error => AnsiColor::Magenta.on_default(),
-        Verdict::Undecided => AnsiColor::Yellow.on_default(),
-    }
-}
+const MARK: Style = WARN.style();
 
 /// Why a result is what it is.
 pub fn render(lane: &Lane, record: &CaseRecord) -> String {
@@ -83,7 +77,7 @@ fn head(text: &mut String, lane: &Lane, record: &CaseRecord) {
         false => String::new(),
     };
     let lane = one_line(&lane.key().to_string(), 120);
-    let style = style_of(*verdict);
+    let style = Tint::of_verdict(*verdict).style().bold();
     let _ = writeln!(
         text,
         "{style}{verdict}{style:#} {TITLE}{}{TITLE:#} ({lane}{repeat})",
@@ -141,7 +135,7 @@ fn scores(text: &mut String, scores: &[Score]) {
         let value = score.value.map_or_else(|| "   -".to_owned(), |value| format!("{value:.2}"));
         let only = if score.is_required() { "" } else { " (only reported)" };
         let reason = score.reason.as_deref().map(|it| format!("  {}", one_line(it, 300)));
-        let style = style_of(verdict);
+        let style = Tint::of_verdict(verdict).style();
         let word = if verdict == Verdict::Undecided { "none" } else { verdict.as_str() };
         let _ = writeln!(
             text,

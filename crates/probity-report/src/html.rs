@@ -37,7 +37,7 @@ const MOST_LABEL: usize = 200;
 const STYLE: &str = include_str!("html/report.css");
 const SCRIPT: &str = include_str!("html/report.js");
 /// Digests of the two, which the tests hold against them.
-const STYLE_DIGEST: &str = "URNKpg10uU9m2pDwbxPd2Xq9tUFyLYso5OZRqlNZ0PU=";
+const STYLE_DIGEST: &str = "KnkslJGQ9J9tQeLArngnrIkKAN5Mo+FsfYgnAlvgnCg=";
 const SCRIPT_DIGEST: &str = "Pwk4Es6lY/C6/zBkUHdD++dJ9QclEYrUK93DyyOBtkQ=";
 
 /// A whole page.

@@ -1,7 +1,8 @@
 //! Text of unknown origin, cut to what people read.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt::Display};
 
+use anstream::adapter::strip_str;
 use probity_core::visible::safe;
 
 /// The first line of a text, cut to a width.
@@ -33,9 +34,13 @@ pub fn fitted(text: &str, width: usize) -> String {
 /// with `indent`.
 pub fn folded(text: &str, width: usize, indent: &str) -> String {
     let (mut folded, mut used) = (String::new(), 0);
-    for word in text.split(' ') {
-        let length = word.chars().count();
-        if used > 0 && used + 1 + length > width {
+    let mut words = text.split(' ').peekable();
+    while let Some(word) = words.next() {
+        let length = columns(word);
+        // A number and its sign stay together.
+        let sign = words.peek().filter(|it| it.starts_with('%')).map_or(0, |it| 1 + columns(it));
+        let is_sign = word.starts_with('%');
+        if used > 0 && !is_sign && used + 1 + length + sign > width {
             folded.push('\n');
             folded.push_str(indent);
             used = indent.chars().count();
@@ -47,6 +52,29 @@ pub fn folded(text: &str, width: usize, indent: &str) -> String {
         used += length;
     }
     folded
+}
+
+/// Every line in so many columns: one that is longer goes on, further in, in the next.
+pub fn wrapped(text: &str, width: usize) -> String {
+    let mut wrapped = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let words = line.trim_start_matches(' ');
+        let indent = line.len() - words.len();
+        wrapped.push_str(&line[..indent]);
+        match columns(line.trim_end()) <= width {
+            true => wrapped.push_str(words),
+            false => {
+                let further = " ".repeat(indent + 2);
+                wrapped.push_str(&folded(words, width.saturating_sub(indent), &further));
+            }
+        }
+    }
+    wrapped
+}
+
+/// The columns that a text takes, without the codes for its colours.
+pub fn columns(text: &str) -> usize {
+    strip_str(text).to_string().chars().count()
 }
 
 /// The text up to so many characters, and a note of how many more there are.
@@ -62,6 +90,13 @@ pub fn capped(text: &str, most: usize) -> Cow<'_, str> {
             Cow::Owned(format!("{}… ({more} more characters)", &text[..end]))
         }
     }
+}
+
+/// So many of a thing, whose plural ends in "s".
+pub fn counted(count: impl Display, noun: &str) -> String {
+    let count = count.to_string();
+    let ending = if count == "1" { "" } else { "s" };
+    format!("{count} {noun}{ending}")
 }
 
 /// One word of a command that somebody is going to copy.
@@ -86,6 +121,13 @@ mod tests {
         {
             assert_eq!(fitted(text, 3), shown);
         }
+    }
+
+    #[test]
+    fn long_lines_go_on_further_in() {
+        assert_eq!(wrapped("ab cd\n  ef gh ij\nk", 7), "ab cd\n  ef gh\n    ij\nk");
+        let coloured = "\u{1b}[38;5;30mab\u{1b}[0m cd";
+        assert_eq!((wrapped(coloured, 5).as_str(), columns(coloured)), (coloured, 5));
     }
 
     #[test]

@@ -11,23 +11,27 @@ mod verdict;
 
 use std::{fmt::Write as _, io};
 
-use anstyle::{AnsiColor, Style};
+use anstyle::Style;
 use probity_core::{
+    classification::Verdict,
     dollars::dollars,
     gate::GateStatus,
     metrics::Metrics,
-    record::{CallError, LaneKey, LaneStatus},
+    record::{CallError, Lane, LaneKey, LaneStatus},
     view::{Cases, LaneReport, RunView},
 };
 
 pub(crate) use probity_core::figures::shown_interval;
 
-use crate::plain::one_line;
+use crate::{
+    palette::{Tint, WARN},
+    plain::{counted, one_line, wrapped},
+};
 pub use since::{Flips, Since};
 
-const GOOD: Style = AnsiColor::Green.on_default();
-const BAD: Style = AnsiColor::Red.on_default().bold();
-const SO_SO: Style = AnsiColor::Yellow.on_default();
+const GOOD: Style = Tint::of_verdict(Verdict::Pass).style();
+const BAD: Style = Tint::of_verdict(Verdict::Fail).style().bold();
+const SO_SO: Style = WARN.style();
 const TITLE: Style = Style::new().bold();
 
 /// The width of a terminal that does not say how wide it is.
@@ -72,22 +76,28 @@ impl<'a> Page<'a> {
 
     /// What a lane is called beside the others: what all have in common is left out.
     fn label(&self, report: &LaneReport) -> String {
-        let lanes = &self.run.lanes;
-        let lane = &report.lane;
-        let LaneKey { runner, variant, backend } = lane.key();
-        let same_runner = lanes.iter().all(|it| it.lane.runner == runner);
-        let same_backend = lanes.iter().all(|it| it.lane.backend == backend);
-        match variant {
-            None if same_runner => backend.to_owned(),
-            Some(variant) if same_runner && same_backend => variant.to_owned(),
-            Some(variant) if same_runner => format!("{variant} on {backend}"),
-            None | Some(_) if same_backend => lane.key().task(),
-            None | Some(_) => report.title(),
-        }
+        lane_label(&report.lane, self.run.lanes.iter().map(|it| &it.lane))
     }
 
     fn has_several_lanes(&self) -> bool {
         self.run.lanes.len() > 1
+    }
+}
+
+/// What a lane is called beside the others: what all have in common is left out.
+pub fn lane_label<'a>(lane: &Lane, all: impl IntoIterator<Item = &'a Lane>) -> String {
+    let LaneKey { runner, variant, backend } = lane.key();
+    let (mut same_runner, mut same_backend) = (true, true);
+    for other in all {
+        same_runner &= other.runner == runner;
+        same_backend &= other.backend == backend;
+    }
+    match variant {
+        None if same_runner => backend.to_owned(),
+        Some(variant) if same_runner && same_backend => variant.to_owned(),
+        Some(variant) if same_runner => format!("{variant} on {backend}"),
+        None | Some(_) if same_backend => lane.key().task(),
+        None | Some(_) => lane.key().to_string(),
     }
 }
 
@@ -168,7 +178,8 @@ fn write_gates(text: &mut String, page: &Page<'_>) {
             true => ":\n         ",
             false => ": ",
         };
-        let _ = writeln!(text, "  {style}{word:<4}{style:#} {label}{between}{sentence}");
+        let line = format!("  {style}{word:<4}{style:#} {label}{between}{sentence}\n");
+        text.push_str(&wrapped(&line, page.width));
     }
     let count = |status: GateStatus| gates.iter().filter(|(_, it)| it.status == status).count();
     let others = [
@@ -176,19 +187,19 @@ fn write_gates(text: &mut String, page: &Page<'_>) {
         (count(GateStatus::Empty), SO_SO, "n/a", " had nothing to judge, which is allowed"),
     ];
     for (count, style, word, why) in others.into_iter().filter(|it| is_terse && it.0 > 0) {
-        let gates = if count == 1 { "gate" } else { "gates" };
-        let _ = writeln!(text, "  {style}{word:<4}{style:#} {count} {gates}{why}");
+        let gates = counted(count, "gate");
+        let _ = writeln!(text, "  {style}{word:<4}{style:#} {gates}{why}");
     }
 }
 
 /// What a lane used.
 pub fn spent(metrics: &Metrics) -> String {
-    let mut text = format!("{} calls", metrics.calls);
+    let mut text = counted(metrics.calls, "call");
     if metrics.cached > 0 {
-        let _ = write!(text, ", {} answers from the cache", metrics.cached);
+        let _ = write!(text, ", {} from the cache", counted(metrics.cached, "answer"));
     }
     if metrics.replayed > 0 {
-        let _ = write!(text, ", {} answers from a recording", metrics.replayed);
+        let _ = write!(text, ", {} from a recording", counted(metrics.replayed, "answer"));
     }
     if metrics.input_tokens + metrics.output_tokens > 0 {
         let estimated = estimated(metrics);

@@ -1,5 +1,6 @@
 //! What can be asked: servers, programs, recordings.
 
+pub mod found;
 pub mod function;
 pub mod http;
 pub mod open;

@@ -1,6 +1,7 @@
 //! The command line. The comments are the help text.
 
 pub(crate) mod check;
+pub(crate) mod demo;
 pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod judge;
@@ -16,6 +17,7 @@ use crate::exit::exit_codes;
 const EXAMPLES: &str = concat!(
     "\
 Examples:
+  probity demo                                 see what it does, without a model
   probity init                                 write a suite to start from
   probity run                                  ask every case of the suite probity.toml
   probity dataset validate cases.toml          report every problem of a dataset
@@ -65,18 +67,34 @@ pub(crate) enum ColorArg {
 pub(crate) enum Command {
     /// Write a suite to start from, or a built-in suite
     ///
-    /// The starter runs without a server and without a key. Existing files are never
-    /// overwritten without --force.
+    /// The starter runs without a server and without a key. On a terminal, servers that run here, keys
+    /// in the environment and installed programs are offered as backends; elsewhere nothing is asked,
+    /// and they are listed. Existing files are never overwritten without --force.
     #[command(after_help = "\
 Examples:
   probity init                                 probity.toml and cases.toml, here
   probity init --list                          the built-in suites
   probity init --suite shell --backend ollama:llama3.2
   probity init --suite json,unicode evals      into evals/json and evals/unicode
+  probity init --ci github                     with a workflow for pull requests
   probity init --suite long-context --size 100k --backend openai:default@http://127.0.0.1:8080/v1
 
 Exit codes: 0 all files are written, 2 they are not")]
     Init(init::InitArgs),
+
+    /// Take a tour: eight classes of results, a retry, a wrong key, a kill, a regression
+    ///
+    /// Starts a scripted server on this machine and runs real commands against it, each of which is
+    /// shown before it runs. It takes less than ten seconds and needs no model, no key and no network.
+    /// The files stay in a new folder, so that every command can be repeated.
+    #[command(after_help = "\
+Examples:
+  probity demo                                 the tour, with its files in probity-demo
+  probity demo /tmp/tour                       in another new folder
+  probity demo --serve                         its server alone, to repeat commands of the tour
+
+Exit codes: 0 everything went as shown, 2 the demo could not start, 3 something went wrong")]
+    Demo(demo::DemoArgs),
 
     /// Import another tool's configuration as a suite, or its results as a run
     ///

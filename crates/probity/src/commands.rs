@@ -9,6 +9,7 @@ mod completions;
 mod config;
 mod consistency;
 mod dataset;
+mod demo;
 mod doctor;
 mod export;
 mod import;
@@ -35,6 +36,7 @@ use crate::{cli::Command, exit::Exit, failure::Failure, printer::Printer};
 pub(crate) fn run(command: Command, printer: &Printer) -> Result<Exit, Failure> {
     match command {
         Command::Init(args) => init::run(&args, printer),
+        Command::Demo(args) => demo::run(&args, printer),
         Command::Import(args) => import::run(&args, printer),
         Command::Run(args) => run::run(&args, printer),
         Command::Runs(args) => runs::run(&args, printer),

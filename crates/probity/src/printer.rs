@@ -9,19 +9,22 @@ use std::{
 };
 
 use anstream::{AutoStream, ColorChoice, adapter::strip_str};
-use anstyle::{AnsiColor, Style};
+use anstyle::Style;
 
 use crate::{cli::ColorArg, diagnostic, environment::Environment, failure::Failure};
 use probity_core::{
+    classification::Verdict,
     problem::Problem,
     visible::{push_safe, safe},
 };
-use probity_report::text::USUAL_WIDTH;
+use probity_report::{palette::Tint, text::USUAL_WIDTH};
 
-const ERROR: Style = AnsiColor::Red.on_default().bold();
+const ERROR: Style = Tint::of_verdict(Verdict::Fail).style().bold();
 /// Columns below which lines are wrapped by the terminal.
 const LEAST_WIDTH: usize = 40;
-const HINT: Style = AnsiColor::Cyan.on_default().bold();
+/// The height of a terminal that does not say how high it is.
+const USUAL_HEIGHT: usize = 24;
+const HINT: Style = Tint::of_verdict(Verdict::Pass).style().bold();
 
 /// Hands out the two streams, with or without colour.
 pub(crate) struct Printer {
@@ -55,9 +58,11 @@ impl Printer {
         columns(io::stdout())
     }
 
-    /// The same of standard error.
-    pub(crate) fn err_width() -> usize {
-        columns(io::stderr())
+    /// Columns and lines of the terminal that standard error is.
+    pub(crate) fn err_size() -> (usize, usize) {
+        let size = terminal_size::terminal_size_of(io::stderr());
+        let height = size.map_or(USUAL_HEIGHT, |(_, height)| usize::from(height.0).max(2));
+        (columns(io::stderr()), height)
     }
 
     /// Whether what is drawn on standard error may have colours.
@@ -193,7 +198,10 @@ fn colour(text: &str) -> Option<usize> {
     }
     // Reset, bold, underlined, and colours of letters: nothing that hides them.
     let is_ours = |code: &str| matches!(code.parse(), Ok(0 | 1 | 4 | 31..=36 | 91..=97_u8));
-    codes[..end].split(';').all(is_ours).then_some("\x1b[".len() + end + 1)
+    let is_of_palette =
+        codes[..end].strip_prefix("38;5;").is_some_and(|it| it.parse::<u8>().is_ok());
+    let is_ours = is_of_palette || codes[..end].split(';').all(is_ours);
+    is_ours.then_some("\x1b[".len() + end + 1)
 }
 
 /// Standard output. Whoever reads it may leave at any time: the rest is not written, and
@@ -304,8 +312,17 @@ mod tests {
     #[test]
     fn only_our_colours_get_through() {
         assert_eq!(styled("\x1b[1m\x1b[91mred\x1b[0m"), "\x1b[1m\x1b[91mred\x1b[0m");
+        assert_eq!(styled("\x1b[38;5;166mx"), "\x1b[38;5;166mx");
         // Hidden text, a cleared screen, a title, half a sequence, and C1.
-        for text in ["\x1b[8m", "\x1b[2J", "\x1b]0;x\x07", "\x1b[31", "\x1b[1;8m", "\u{9b}31m"] {
+        for text in [
+            "\x1b[8m",
+            "\x1b[2J",
+            "\x1b]0;x\x07",
+            "\x1b[31",
+            "\x1b[1;8m",
+            "\u{9b}31m",
+            "\x1b[38;5;8;8m",
+        ] {
             let shown = styled(text);
             assert!(!shown.contains(char::is_control), "{shown:?}");
         }

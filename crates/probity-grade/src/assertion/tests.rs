@@ -202,6 +202,15 @@ fn the_vendors_words_for_stopping_are_the_same_reason() {
 }
 
 #[test]
+fn what_is_missing_is_named_as_it_was_written() {
+    let icontains = json!({ "type": "icontains", "value": "Canberra" });
+    assert_eq!(asserted(icontains.clone(), "CANBERRA!"), Ok(()));
+    assert_eq!(asserted(icontains, "sydney"), Err("`Canberra` is missing".to_owned()));
+    let all = json!({ "type": "icontains-all", "value": ["a", "ß", "Z"] });
+    assert_eq!(asserted(all, "A ß"), Err("`Z` is missing".to_owned()));
+}
+
+#[test]
 fn a_set_holds_by_weight() {
     let set = |threshold: Value| {
         json!({ "type": "assert-set", "threshold": threshold, "assert": [

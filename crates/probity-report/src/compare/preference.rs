@@ -18,6 +18,14 @@ pub(super) fn lines(pair: &Pair, [first, second]: [String; 2]) -> Vec<String> {
         0 => String::new(),
         count => format!(", {count} could not be judged"),
     };
+    if *both_orders == 0 && unjudged.is_empty() {
+        let why = match found.judged() {
+            0 => "no case has an answer in both".to_owned(),
+            1 => "the answers to the one case are the same".to_owned(),
+            cases => format!("the answers to each of {cases} cases are the same"),
+        };
+        return vec![format!("{judge} had nothing to judge: {why}")];
+    }
     let mut lines = vec![format!(
         "{judge} prefers {second} in {wins}, {first} in {losses}, neither in {ties} of {} cases{unjudged}",
         found.judged()

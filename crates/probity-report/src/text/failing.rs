@@ -2,14 +2,18 @@
 
 use std::{fmt::Write as _, io};
 
+use anstyle::Style;
 use probity_core::{
     classification::Verdict,
     record::CaseRecord,
     view::{Found, LaneReport, Wanted},
 };
 
-use super::{BAD, Extent, Page, SO_SO};
-use crate::plain::{fitted, shell_word};
+use super::{Extent, Page};
+use crate::{
+    palette::{Tint, shown_class},
+    plain::{counted, fitted, shell_word},
+};
 
 /// Columns of an id, and of the name of a lane.
 const MOST_OF_NAME: usize = 36;
@@ -63,16 +67,20 @@ fn write_section(
 ) {
     let all: u64 = found.iter().map(|(_, it)| it.count()).sum();
     let known: u64 = found.iter().map(|(_, it)| it.known).sum();
-    let style = if verdict == Verdict::Fail { BAD } else { SO_SO };
+    let style = Tint::of_verdict(verdict).style().bold();
     let _ = writeln!(text, "\n{style}{}{style:#}", title(page, verdict, all, known));
     let listed = chosen(found, most(page));
     let label = |report: &LaneReport| match page.has_several_lanes() {
         true => page.label(report),
         false => String::new(),
     };
-    let rows: Vec<[String; 3]> = (listed.iter())
-        .map(|(report, case)| [case.case_id.clone(), label(report), flat(&case.why())])
-        .collect();
+    let row = |(report, case): &(&LaneReport, &CaseRecord)| Row {
+        style: style_of(case),
+        id: case.case_id.clone(),
+        lane: label(report),
+        why: flat(&case.why()),
+    };
+    let rows: Vec<Row> = listed.iter().map(row).collect();
     write_rows(text, &rows, page.width);
     let more = all - rows.len() as u64;
     let short = &page.run.short;
@@ -101,7 +109,7 @@ pub(super) fn suite(page: &Page<'_>) -> String {
 }
 
 fn title(page: &Page<'_>, verdict: Verdict, all: u64, known: u64) -> String {
-    let cases = if all == 1 { "case" } else { "cases" };
+    let cases = counted(all, "case");
     let repeated = page.run.lanes.iter().any(|it| it.lane.repeat > 1);
     let what = match (verdict, repeated) {
         (Verdict::Pass, _) => "passed",
@@ -112,8 +120,9 @@ fn title(page: &Page<'_>, verdict: Verdict, all: u64, known: u64) -> String {
         (Verdict::Undecided, _) => "could not be decided",
     };
     match known {
-        0 => format!("{all} {cases} {what}"),
-        _ => format!("{all} {cases} {what}, and {known} that are known to"),
+        0 => format!("{cases} {what}"),
+        1 => format!("{cases} {what}, and 1 that is known to"),
+        _ => format!("{cases} {what}, and {known} that are known to"),
     }
 }
 
@@ -135,21 +144,35 @@ fn flat(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// A case as it is listed.
+struct Row {
+    style: Style,
+    id: String,
+    lane: String,
+    why: String,
+}
+
+/// The colour of its class.
+fn style_of(case: &CaseRecord) -> Style {
+    let class = shown_class(case.verdict, case.class);
+    class.map_or_else(|| Tint::of_verdict(case.verdict), Tint::of_class).style()
+}
+
 /// Id, lane and reason in columns. A reason gets what is left of the width.
-fn write_rows(text: &mut String, rows: &[[String; 3]], width: usize) {
+fn write_rows(text: &mut String, rows: &[Row], width: usize) {
     let room = width.saturating_sub(LEAST_OF_REASON + 6) / 2;
-    let column = |at: usize| {
-        let longest = rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+    let column = |of: fn(&Row) -> &String| {
+        let longest = rows.iter().map(|row| of(row).chars().count()).max().unwrap_or(0);
         longest.min(MOST_OF_NAME.min(room))
     };
-    let (of_id, of_lane) = (column(0), column(1));
-    for [id, lane, why] in rows {
+    let (of_id, of_lane) = (column(|row| &row.id), column(|row| &row.lane));
+    for Row { style, id, lane, why } in rows {
         let id = fitted(id, of_id);
         let lane = match of_lane {
             0 => String::new(),
             _ => format!("  {:<of_lane$}", fitted(lane, of_lane)),
         };
         let left = width.saturating_sub(of_id + lane.chars().count() + 4).max(LEAST_OF_REASON);
-        let _ = writeln!(text, "  {id:<of_id$}{lane}  {}", fitted(why, left));
+        let _ = writeln!(text, "  {style}{id:<of_id$}{style:#}{lane}  {}", fitted(why, left));
     }
 }

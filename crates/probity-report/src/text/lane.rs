@@ -15,20 +15,30 @@ use probity_core::{
 use super::{SO_SO, TITLE, millis, shown_interval, speed, spent, told};
 use crate::{
     MOST_CATEGORIES,
-    plain::{fitted, folded, name_width, one_line},
+    palette::Tint,
+    plain::{counted, fitted, folded, name_width, one_line, wrapped},
 };
 
 /// Flaky cases and the like that are named; the other reports have them all.
 const NAMED: usize = 10;
+/// A model is not named in fewer columns.
+const LEAST_OF_MODEL: usize = 12;
 /// Rows of a table that are shown; the other reports have them all.
 const MOST_ROWS: usize = 24;
 
 /// All about a lane but its gates.
 pub(super) fn write(text: &mut String, report: &LaneReport, width: usize) {
-    let LaneReport { lane, metrics, .. } = report;
     write_title(text, report, width);
+    text.push_str(&wrapped(&figures(report), width));
+    text.push_str(&notes(report, width));
+}
+
+fn figures(report: &LaneReport) -> String {
+    let mut all = String::new();
+    let text = &mut all;
+    let LaneReport { lane, metrics, .. } = report;
     let Verdicts { pass, fail, error, undecided } = metrics.all.verdicts;
-    let counted = match (metrics.results(), lane.judging.min_pass) {
+    let of_planned = match (metrics.results(), lane.judging.min_pass) {
         (results, None) if lane.repeat > 1 => {
             format!("{results} of {} answers, {} to a case", lane.planned, lane.repeat)
         }
@@ -39,8 +49,8 @@ pub(super) fn write(text: &mut String, report: &LaneReport, width: usize) {
     };
     let _ = writeln!(
         text,
-        "  {counted}: {pass} passed, {fail} failed, {}{}",
-        errors(error),
+        "  {of_planned}: {pass} passed, {fail} failed, {}{}",
+        counted(error, "error"),
         and(undecided)
     );
     if let Some(interval) = metrics.interval {
@@ -71,7 +81,7 @@ pub(super) fn write(text: &mut String, report: &LaneReport, width: usize) {
         let speed = speed.unwrap_or_default();
         let _ = writeln!(text, "  first token: {p50} median, {p95} p95, {p99} p99{speed}");
     }
-    text.push_str(&notes(report, width));
+    all
 }
 
 /// What a table over several lanes has no room for; nothing of a lane about which there is no more to say.
@@ -90,7 +100,7 @@ pub(super) fn write_rest(text: &mut String, report: &LaneReport, width: usize) {
     rest.push_str(&notes(report, width));
     if !rest.is_empty() {
         write_title(text, report, width);
-        text.push_str(&rest);
+        text.push_str(&wrapped(&rest, width));
     }
 }
 
@@ -103,7 +113,8 @@ fn write_title(text: &mut String, report: &LaneReport, width: usize) {
         (None, false) => String::new(),
     };
     let left = width.saturating_sub(title.chars().count() + origin.len() + 3);
-    let model = lane.model.as_deref().map(|model| format!(" ({})", fitted(model, left.max(12))));
+    let model = lane.model.as_deref().filter(|_| left >= LEAST_OF_MODEL);
+    let model = model.map(|model| format!(" ({})", fitted(model, left)));
     let _ = writeln!(text, "\n{TITLE}{title}{TITLE:#}{}{origin}", model.unwrap_or_default());
 }
 
@@ -143,7 +154,8 @@ fn write_judges(text: &mut String, figures: &JudgeFigures) {
         );
     }
     if *failed > 0 {
-        let _ = writeln!(text, "  {failed} answers of judges are missing");
+        let (answers, are) = (counted(*failed, "answer"), if *failed == 1 { "is" } else { "are" });
+        let _ = writeln!(text, "  {answers} of judges {are} missing");
     }
 }
 
@@ -232,12 +244,12 @@ fn write_classes(text: &mut String, metrics: &Metrics) {
         return;
     }
     let some = classes.iter().filter(|(_, count)| *count > 0);
-    let named: Vec<String> = some.map(|(class, count)| format!("`{class}` {count}")).collect();
+    let named = some.map(|(class, count)| {
+        let style = Tint::of_class(class).style();
+        format!("{style}`{class}`{style:#} {count}")
+    });
+    let named: Vec<String> = named.collect();
     let _ = writeln!(text, "  by class: {}", named.join(", "));
-}
-
-fn errors(count: u64) -> String {
-    if count == 1 { "1 error".to_owned() } else { format!("{count} errors") }
 }
 
 /// A count of undecided results behind others.
@@ -252,7 +264,8 @@ fn write_categories(text: &mut String, metrics: &Metrics) {
         let Verdicts { pass, fail, error, undecided } = slice.verdicts;
         let rate = percent(pass, pass + fail);
         let judged = pass + fail;
-        let errors = if error > 0 { format!(", {}", errors(error)) } else { String::new() };
+        let errors =
+            if error > 0 { format!(", {}", counted(error, "error")) } else { String::new() };
         let name = fitted(category.as_str(), width);
         let more = and(undecided);
         let _ = writeln!(text, "    {name:<width$} {rate:>8}  {pass} of {judged}{errors}{more}");

@@ -11,7 +11,7 @@ use probity_core::{
 
 use super::{
     Extent, Page, TITLE, millis, shown_interval,
-    table::{Column, fit, line, width_of},
+    table::{Column, drop_spare, fit, line, width_of},
 };
 use crate::plain::fitted;
 
@@ -27,6 +27,7 @@ pub(super) fn write(text: &mut String, page: &Page<'_>) {
             columns.remove(place);
         }
     }
+    drop_spare(&mut columns, page.width);
     fit(&mut columns, page.width);
     for more in speeds(page) {
         columns.push(more);
@@ -47,11 +48,13 @@ pub(super) fn write(text: &mut String, page: &Page<'_>) {
 
 fn columns(page: &Page<'_>) -> Vec<Column> {
     let lanes = &page.run.lanes;
-    let figures = |head: &'static str, of: &dyn Fn(&LaneReport) -> String| Column {
+    let spared = |spare: u8, head: &'static str, of: &dyn Fn(&LaneReport) -> String| Column {
         head: head.into(),
         cells: lanes.iter().map(of).collect(),
         is_name: false,
+        spare,
     };
+    let figures = |head, of: &dyn Fn(&LaneReport) -> String| spared(0, head, of);
     let none = || "-".to_owned();
     let verdicts = |it: &LaneReport| it.metrics.all.verdicts;
     let latency = |of: fn(&probity_core::metrics::Latency) -> f64| {
@@ -64,6 +67,9 @@ fn columns(page: &Page<'_>) -> Vec<Column> {
         false => "cases",
     };
     let mut columns = vec![names("runner", page, |it| it.lane.runner.clone())];
+    if lanes.iter().all(|it| it.lane.runner == lanes[0].lane.runner) {
+        columns[0].spare = 3;
+    }
     if lanes.iter().any(|it| it.lane.variant.is_some()) {
         columns.push(names("variant", page, |it| it.lane.variant.clone().unwrap_or_default()));
     }
@@ -77,14 +83,14 @@ fn columns(page: &Page<'_>) -> Vec<Column> {
             let Verdicts { pass, fail, .. } = verdicts(it);
             percent(pass, pass + fail)
         }),
-        figures("95 % CI", &|it| it.metrics.interval.map_or_else(none, shown_interval)),
+        spared(1, "95 % CI", &|it| it.metrics.interval.map_or_else(none, shown_interval)),
         figures("errors", &|it| it.metrics.all.unjudged.to_string()),
     ]);
     if lanes.iter().any(|it| verdicts(it).undecided > 0) {
         columns.push(figures("undecided", &|it| verdicts(it).undecided.to_string()));
     }
-    columns.push(figures("p50", &latency(|it| it.p50)));
-    columns.push(figures("p95", &latency(|it| it.p95)));
+    columns.push(spared(2, "p50", &latency(|it| it.p50)));
+    columns.push(spared(4, "p95", &latency(|it| it.p95)));
     if lanes.iter().any(|it| it.metrics.priced > 0) {
         columns.push(figures("cost", &|it| match it.metrics.priced {
             0 => none(),
@@ -102,6 +108,7 @@ fn speeds(page: &Page<'_>) -> impl Iterator<Item = Column> {
             head: head.into(),
             cells: cells.into_iter().map(|it| it.unwrap_or_else(|| "-".to_owned())).collect(),
             is_name: false,
+            spare: 0,
         })
     };
     let first = figures("first token", |it| it.ttft.map(|it| millis(it.p50)));
@@ -111,5 +118,5 @@ fn speeds(page: &Page<'_>) -> impl Iterator<Item = Column> {
 
 fn names(head: &'static str, page: &Page<'_>, of: impl Fn(&LaneReport) -> String) -> Column {
     let cells = page.run.lanes.iter().map(|it| fitted(&of(it), 44)).collect();
-    Column { head: head.into(), cells, is_name: true }
+    Column { head: head.into(), cells, is_name: true, spare: 0 }
 }

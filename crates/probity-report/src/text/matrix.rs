@@ -35,7 +35,7 @@ pub(super) fn write(text: &mut String, run: &RunView, width: usize) {
                 lanes.iter().find(lane).map_or_else(|| "-".to_owned(), |it| rate(it))
             };
             let cells = variants.iter().map(cell).collect();
-            Column { head: fitted(backend, 44).into(), cells, is_name: false }
+            Column { head: fitted(backend, 44).into(), cells, is_name: false, spare: 0 }
         });
         let mut table = vec![names(&variants)];
         for column in columns {
@@ -52,7 +52,7 @@ pub(super) fn write(text: &mut String, run: &RunView, width: usize) {
 
 fn names(variants: &[&str]) -> Column {
     let cells = variants.iter().map(|it| fitted(it, 44)).collect();
-    Column { head: "variant".into(), cells, is_name: true }
+    Column { head: "variant".into(), cells, is_name: true, spare: 0 }
 }
 
 fn write_table(text: &mut String, table: &mut [Column], width: usize) {

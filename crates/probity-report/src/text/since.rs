@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use probity_core::evaluation::time;
 
 use super::{BAD, GOOD, Page, TITLE};
-use crate::plain::{fitted, one_line};
+use crate::plain::{fitted, one_line, wrapped};
 
 /// Cases that are named of a kind.
 const NAMED: usize = 6;
@@ -41,7 +41,8 @@ pub(super) fn write(text: &mut String, page: &Page<'_>, since: &Since) {
         0 => "no case has flipped".to_owned(),
         _ => format!("{failing} newly failing, {passing} newly passing"),
     };
-    let _ = writeln!(text, "\n{TITLE}since run {short}{TITLE:#} of {when}: {found}");
+    let line = format!("\n{TITLE}since run {short}{TITLE:#} of {when}: {found}\n");
+    text.push_str(&wrapped(&line, page.width));
     for flips in lanes {
         for (style, word, ids) in
             [(BAD, "failing", &flips.failing), (GOOD, "passing", &flips.passing)]

@@ -15,6 +15,8 @@ pub(super) struct Column {
     pub(super) cells: Vec<String>,
     /// Names stand to the left, and may be cut.
     pub(super) is_name: bool,
+    /// Where there is no room, the column with the highest number goes first; those with 0 stay.
+    pub(super) spare: u8,
 }
 
 impl Column {
@@ -32,6 +34,17 @@ pub(super) fn width_of(columns: &[Column]) -> usize {
 /// Cuts names until the columns fit, as far as that goes.
 pub(super) fn fit(columns: &mut [Column], width: usize) {
     while width_of(columns) > width && narrow(columns) {}
+}
+
+/// Drops columns that can be spared until the others fit, with their names cut as far as can be.
+pub(super) fn drop_spare(columns: &mut Vec<Column>, width: usize) {
+    let least = |it: &Column| if it.is_name { it.width().min(LEAST_OF_NAME) } else { it.width() };
+    let least_of = |all: &[Column]| all.iter().map(|it| least(it) + GAP).sum::<usize>();
+    while least_of(columns) > width + GAP {
+        let places = columns.iter().enumerate().filter(|(_, it)| it.spare > 0);
+        let Some((place, _)) = places.max_by_key(|(_, it)| it.spare) else { return };
+        columns.remove(place);
+    }
 }
 
 /// Takes a column from the longest name; false if there is none to take.

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use anstyle::Style;
+use probity_core::view::RunView;
 
 use super::{BAD, GOOD, Page, SO_SO, TITLE, failing};
 use crate::{
@@ -16,10 +17,16 @@ pub(super) fn write(text: &mut String, page: &Page<'_>) {
         Some(code) => format!(" (exit code {code})"),
         None => String::new(),
     };
-    let left = page.width.saturating_sub(word.len() + code.len() + 2).max(40);
+    let left = page.width.saturating_sub(word.len() + code.len() + 2).max(24);
     let (reason, counts) = conclusion::parts(page.run);
     let whole = format!("{reason}; {counts}");
-    let why = if whole.chars().count() <= left { whole } else { fitted(&reason, left) };
+    let fits = |text: &str| text.chars().count() <= left;
+    let why = match whole {
+        whole if fits(&whole) => whole,
+        // That nothing was asked for says less than how it came out.
+        _ if !has_gates(page.run) && page.run.is_sound() && fits(&counts) => counts,
+        _ => fitted(&reason, left),
+    };
     let style = style.bold();
     let _ = writeln!(text, "\n{style}{word}{style:#}{code}: {why}");
     let _ = writeln!(text, "next: {TITLE}{}{TITLE:#}", next(page));
@@ -28,15 +35,18 @@ pub(super) fn write(text: &mut String, page: &Page<'_>) {
 /// One word, by the same rules as the exit code. Without a gate nothing was asked for, so nothing passed.
 fn word(page: &Page<'_>) -> (Style, &'static str) {
     let run = page.run;
-    let has_gates = run.against.is_some() || run.lanes.iter().any(|it| !it.gates.is_empty());
     match Conclusion::of(run) {
-        Conclusion::Passed | Conclusion::Warned if !has_gates => (TITLE, "DONE"),
+        Conclusion::Passed | Conclusion::Warned if !has_gates(run) => (TITLE, "DONE"),
         Conclusion::Passed => (GOOD, "PASS"),
         Conclusion::Warned => (SO_SO, "PASS"),
         Conclusion::Failed => (BAD, "FAIL"),
         Conclusion::Unsound if !run.is_sound() || run.errors().1 == 0 => (BAD, "ABORTED"),
         Conclusion::Unsound => (BAD, "ERROR"),
     }
+}
+
+fn has_gates(run: &RunView) -> bool {
+    run.against.is_some() || run.lanes.iter().any(|it| !it.gates.is_empty())
 }
 
 /// The command that helps most now.

@@ -223,7 +223,7 @@ const VERTEX: Service = Service {
 };
 
 /// Every service, by its kind.
-const SERVICES: &[Service] = &[
+pub(super) const SERVICES: &[Service] = &[
     Service {
         base_url: "https://api.openai.com/v1",
         base_variables: &["OPENAI_BASE_URL"],

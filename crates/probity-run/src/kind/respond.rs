@@ -29,6 +29,18 @@ impl Kind for Respond {
     fn spec(&self) -> &'static KindSpec {
         RunnerKind::Respond.spec()
     }
+
+    /// Each turn sends what was said before once more. Answers are not known beforehand.
+    fn sent_bytes(&self, case: &TestCase, filled: Option<&Request>) -> u64 {
+        let first = filled.map_or(0, Request::bytes);
+        let later = case.conversation.turns.iter().skip(1);
+        let sizes = later.map(|turn| turn.user.iter().map(|it| it.bytes() as u64).sum::<u64>());
+        let sent = sizes.scan(first, |said, size| {
+            *said += size;
+            Some(*said)
+        });
+        first + sent.sum::<u64>()
+    }
 }
 
 /// One answer for each turn, one judgement for each rubric, and the texts that are compared.

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::commands::{BackendChoice, Size};
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct InitArgs {
     /// Where to write [default: here; with --suite a folder of the suite's name]
     #[arg(value_name = "DIR")]
@@ -21,7 +22,7 @@ pub(crate) struct InitArgs {
     /// List the built-in suites: what each measures, and how large it is
     #[arg(
         long,
-        conflicts_with_all = ["folder", "suite", "backend", "size", "seed", "force"]
+        conflicts_with_all = ["folder", "suite", "backend", "size", "seed", "force", "ci"]
     )]
     pub(crate) list: bool,
 
@@ -33,9 +34,18 @@ pub(crate) struct InitArgs {
     ///
     /// Replaces `[backends.local]` of the suite. docs/suites.md describes the kinds; an unknown
     /// kind is an error that lists all of them. Keys are read from the environment and never
-    /// written.
+    /// written. Without it, what is found on this machine is offered on a terminal, and listed
+    /// elsewhere.
     #[arg(long, value_name = "KIND:MODEL[@URL]")]
     pub(crate) backend: Option<BackendChoice>,
+
+    /// Do not look for local servers, keys and programs
+    #[arg(long, conflicts_with = "list")]
+    pub(crate) no_detect: bool,
+
+    /// Also write a workflow that runs the suite for each change, at the top of the repository
+    #[arg(long, value_enum, value_name = "SERVICE")]
+    pub(crate) ci: Option<CiArg>,
 
     /// Characters of each prompt of `long-context`, from 2k to 4m [default: 32k]
     #[arg(long, value_name = "N")]
@@ -48,4 +58,12 @@ pub(crate) struct InitArgs {
     /// Replace existing files
     #[arg(long)]
     pub(crate) force: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CiArg {
+    /// .github/workflows/probity.yml
+    Github,
+    /// .gitlab-ci.yml
+    Gitlab,
 }

@@ -16,6 +16,7 @@ use probity_grade::{Compiler, check_commands};
 use probity_load::dataset::{Format, Item, Summary, WriteError, Writer, read};
 
 use super::rules;
+pub(super) use crate::terminal::counted;
 use crate::{
     cli::DatasetCommand, exit::Exit, failure::Failure, output::OutputFile, printer::Printer,
 };
@@ -100,9 +101,4 @@ fn problem_json(problem: &Problem) -> serde_json::Value {
         "case_id": case_id,
         "help": help,
     })
-}
-
-/// `1 case`, `2 cases`.
-pub(super) fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }

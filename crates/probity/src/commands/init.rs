@@ -4,27 +4,35 @@
 
 mod backend;
 mod builtin;
+mod ci;
 mod long_context;
+mod offers;
 
 use std::{
     borrow::Cow,
     fmt::Write as _,
     fs,
-    io::Write as _,
+    io::{self, Write as _},
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 pub(crate) use backend::BackendChoice;
 use builtin::{LONG_CONTEXT, SuiteFile, USUAL_SEED};
+use clap::Parser as _;
 pub(crate) use long_context::Size;
+use offers::{Offer, Wish};
 use probity_grade::Rules;
 use probity_load::suite::{BackendConfig, Suite, USUAL_FILES};
 use probity_report::plain::shell_word;
 
 use super::dataset::counted;
 use crate::{
-    cli::init::InitArgs, exit::Exit, failure::Failure, output::OutputFile, printer::Printer,
+    cli::{Cli, init::InitArgs},
+    exit::Exit,
+    failure::Failure,
+    output::OutputFile,
+    printer::Printer,
 };
 
 /// The name that every suite file has.
@@ -44,11 +52,62 @@ pub(super) fn run(args: &InitArgs, printer: &Printer) -> Result<Exit, Failure> {
         list(args.json, printer)?;
         return Ok(Exit::Success);
     }
-    let planned = plan(args, printer)?;
-    refuse_in_the_way(&planned, args.force)?;
-    write(&planned)?;
-    printer.show(&told(&planned))?;
+    let mut planned = plan(args, args.backend.as_ref(), printer)?;
+    let workflow = args.ci.map(|it| ci::plan(it, &planned)).transpose()?;
+    refuse_in_the_way(&planned, workflow.as_ref(), args.force)?;
+    let found = Found::look(args)?;
+    match found.wish()? {
+        Wish::Import(path) => return import(&path, printer),
+        Wish::Backend(choice) => planned = plan(args, Some(&choice), printer)?,
+        Wish::Nothing => {}
+    }
+    write(planned.iter().chain(&workflow))?;
+    printer.show(&told(&planned, workflow.as_ref()))?;
+    printer.show(&found.listed())?;
     Ok(Exit::Success)
+}
+
+/// What is on this machine, and whether somebody can be asked about it.
+struct Found {
+    offers: Vec<Offer>,
+    promptfoo: Option<PathBuf>,
+    has_terminal: bool,
+}
+
+impl Found {
+    /// Whoever names a backend has looked already.
+    fn look(args: &InitArgs) -> Result<Self, Failure> {
+        let is_chosen = args.backend.is_some() || args.no_detect;
+        let offers = if is_chosen { Vec::new() } else { offers::look()? };
+        let folder = args.folder.as_deref().unwrap_or(Path::new(""));
+        let wants_starter = args.suite.is_empty() && !is_chosen;
+        let promptfoo = wants_starter.then(|| offers::promptfoo_in(folder)).flatten();
+        Ok(Self { offers, promptfoo, has_terminal: offers::has_terminal() })
+    }
+
+    fn wish(&self) -> Result<Wish, Failure> {
+        if !self.has_terminal {
+            return Ok(Wish::Nothing);
+        }
+        let (mut input, mut out) = (io::stdin().lock(), io::stdout());
+        offers::ask(&self.offers, self.promptfoo.as_deref(), &mut input, &mut out)
+            .map_err(|error| Failure::new("failed to read an answer").because(error))
+    }
+
+    /// What those should know who were not asked.
+    fn listed(&self) -> String {
+        match self.has_terminal {
+            true => String::new(),
+            false => offers::listed(&self.offers, self.promptfoo.as_deref()),
+        }
+    }
+}
+
+/// Carries the configuration of another tool over, as `probity import` does.
+fn import(path: &Path, printer: &Printer) -> Result<Exit, Failure> {
+    let words = ["probity".as_ref(), "import".as_ref(), path.as_os_str()];
+    let cli = Cli::try_parse_from(words).expect("a path is all that the command needs");
+    super::run(cli.command, printer)
 }
 
 fn list(json: bool, printer: &Printer) -> Result<(), Failure> {
@@ -71,8 +130,12 @@ fn list(json: bool, printer: &Printer) -> Result<(), Failure> {
 }
 
 /// What goes where.
-fn plan(args: &InitArgs, printer: &Printer) -> Result<Vec<Planned>, Failure> {
-    let InitArgs { folder, suite, list: _, json: _, backend, size, seed, force: _ } = args;
+fn plan(
+    args: &InitArgs,
+    backend: Option<&BackendChoice>,
+    printer: &Printer,
+) -> Result<Vec<Planned>, Failure> {
+    let InitArgs { folder, suite, size, seed, .. } = args;
     if !suite.iter().any(|name| name == LONG_CONTEXT) && (size.is_some() || seed.is_some()) {
         let message = format!("`--size` and `--seed` are for the suite `{LONG_CONTEXT}` only");
         return Err(Failure::new(message).hint("other suites have a fixed size"));
@@ -93,10 +156,7 @@ fn plan(args: &InitArgs, printer: &Printer) -> Result<Vec<Planned>, Failure> {
     if suite.is_empty() {
         suites.push((folder.clone().unwrap_or_default(), starter()));
     }
-    suites
-        .into_iter()
-        .map(|(folder, files)| prepare(folder, files, backend.as_ref(), printer))
-        .collect()
+    suites.into_iter().map(|(folder, files)| prepare(folder, files, backend, printer)).collect()
 }
 
 fn starter() -> Vec<SuiteFile> {
@@ -132,14 +192,18 @@ fn prepare(
 }
 
 /// Refuses to overwrite anything, and to write where no file can be.
-fn refuse_in_the_way(planned: &[Planned], force: bool) -> Result<(), Failure> {
+fn refuse_in_the_way(
+    planned: &[Planned],
+    workflow: Option<&Planned>,
+    force: bool,
+) -> Result<(), Failure> {
     for Planned { folder, .. } in planned {
         if folder.exists() && !folder.is_dir() {
             return Err(Failure::new(format!("`{}` is not a folder", folder.display()))
                 .hint("name another folder: probity init [--suite NAME] DIR"));
         }
     }
-    let paths = planned.iter().flat_map(Planned::paths);
+    let paths = planned.iter().chain(workflow).flat_map(Planned::paths);
     // A link that leads nowhere is in the way as well.
     let existing: Vec<PathBuf> = paths.filter(|path| path.symlink_metadata().is_ok()).collect();
     if let Some(path) = existing.iter().find(|path| path.is_dir()) {
@@ -176,7 +240,7 @@ fn refuse_other_suites(planned: &[Planned]) -> Result<(), Failure> {
 }
 
 /// Writes file by file, each whole or not at all.
-fn write(planned: &[Planned]) -> Result<(), Failure> {
+fn write<'p>(planned: impl Iterator<Item = &'p Planned>) -> Result<(), Failure> {
     let mut written: Vec<PathBuf> = Vec::new();
     for suite in planned {
         for (path, (_, text)) in suite.paths().zip(&suite.files) {
@@ -201,7 +265,7 @@ fn write(planned: &[Planned]) -> Result<(), Failure> {
 }
 
 /// What was written, and what to do with it.
-fn told(planned: &[Planned]) -> String {
+fn told(planned: &[Planned], workflow: Option<&Planned>) -> String {
     /// More files than these are only counted.
     const MOST_NAMED: usize = 4;
     let mut text = String::new();
@@ -217,6 +281,9 @@ fn told(planned: &[Planned]) -> String {
         for backend in &suite.backends {
             let _ = writeln!(text, "  asks {}", described(backend));
         }
+    }
+    for path in workflow.into_iter().flat_map(Planned::paths) {
+        let _ = writeln!(text, "wrote {}; its first lines say what it needs", path.display());
     }
     match planned {
         [one] if shown(&one.folder) == "." => text.push_str("next:\n"),

@@ -403,6 +403,18 @@ fn a_judge_compares_the_stored_answers_of_two_lanes() {
 }
 
 #[test]
+fn a_judge_of_equal_answers_has_nothing_to_judge() {
+    let server = FakeServer::start(Script::always(Answer::text("same")));
+    let runner =
+        "backends = [\"small\", \"large\"]\nassert = [{ type = \"regex\", value = \".\" }]";
+    let project = project(&server, runner, &["a", "b"]);
+    run(&project, &[]).expect(0, &[]);
+    let text = project.shown(&["compare", "latest@small", "latest@large", "--judge", "judge"]);
+    let told = "judge had nothing to judge: the answers to each of 2 cases are the same\n";
+    assert!(text.contains(told) && !text.contains("both orders"), "{text}");
+}
+
+#[test]
 fn a_judge_that_is_not_there_ends_a_comparison() {
     let script = script_with(by("judge", Answer::fault(Trouble::BadKey)));
     let server = FakeServer::start(script);

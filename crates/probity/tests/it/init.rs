@@ -1,15 +1,19 @@
 //! `probity init`: what it writes, and what it refuses.
 
-use std::{fs, os::unix::fs::symlink};
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+};
 
 use insta::assert_snapshot;
+use probity_testkit::{Answer, FakeServer, Script};
 
 use crate::project::Project;
 
 #[test]
 fn the_starter_runs_as_it_is() {
     let project = Project::new();
-    assert_snapshot!(project.shown(&["init"]), @"
+    assert_snapshot!(project.shown(&["init", "--no-detect"]), @"
     exit 0
     --- out
     wrote probity.toml
@@ -31,7 +35,7 @@ fn the_starter_runs_as_it_is() {
 #[test]
 fn a_built_in_suite_gets_a_folder_of_its_name() {
     let project = Project::new();
-    assert_snapshot!(project.shown(&["init", "--suite", "json"]), @"
+    assert_snapshot!(project.shown(&["init", "--no-detect", "--suite", "json"]), @"
     exit 0
     --- out
     wrote json/json.toml
@@ -44,7 +48,7 @@ fn a_built_in_suite_gets_a_folder_of_its_name() {
       probity show latest      what came out
     `[backends.local]` in probity.toml says what is asked; `probity doctor` looks whether it is there
     ");
-    assert_snapshot!(project.shown(&["init", "--suite", "routing", "my skills"]), @"
+    assert_snapshot!(project.shown(&["init", "--no-detect", "--suite", "routing", "my skills"]), @"
     exit 0
     --- out
     wrote 42 files to my skills
@@ -57,7 +61,7 @@ fn a_built_in_suite_gets_a_folder_of_its_name() {
     `[backends.local]` in probity.toml says what is asked; `probity doctor` looks whether it is there
     ");
     assert!(project.path("my skills/skills/unit-tests/SKILL.md").is_file());
-    assert_snapshot!(project.shown(&["init", "--suite", "json,unicode", "evals"]), @"
+    assert_snapshot!(project.shown(&["init", "--no-detect", "--suite", "json,unicode", "evals"]), @"
     exit 0
     --- out
     wrote evals/json/json.toml
@@ -108,7 +112,7 @@ fn the_list_as_json_says_more() {
 #[test]
 fn nothing_is_overwritten_unasked() {
     let project = Project::new().file("probity.toml", "mine").file("cases.toml", "mine too");
-    assert_snapshot!(project.shown(&["init"]), @"
+    assert_snapshot!(project.shown(&["init", "--no-detect"]), @"
     exit 2
     --- err
     error: `probity.toml`, `cases.toml` are there already
@@ -119,20 +123,20 @@ fn nothing_is_overwritten_unasked() {
         ("mine".into(), "mine too".into())
     );
 
-    assert!(project.shown(&["init", "--force"]).starts_with("exit 0"));
+    assert!(project.shown(&["init", "--no-detect", "--force"]).starts_with("exit 0"));
     assert!(project.read("cases.toml").contains("capital"));
 }
 
 #[test]
 fn no_suite_is_put_before_one_in_yaml_unasked() {
     let project = Project::new().file("probity.yaml", "mine").file("json/probity.yml", "mine");
-    assert_snapshot!(project.shown(&["init"]), @"
+    assert_snapshot!(project.shown(&["init", "--no-detect"]), @"
     exit 2
     --- err
     error: `probity.yaml` is a suite already
     hint: nothing was written; `probity run` would take the new probity.toml instead: name another folder, or pass --force
     ");
-    assert_snapshot!(project.shown(&["init", "--suite", "json,unicode"]), @"
+    assert_snapshot!(project.shown(&["init", "--no-detect", "--suite", "json,unicode"]), @"
     exit 2
     --- err
     error: `json/probity.yml` is a suite already
@@ -140,14 +144,14 @@ fn no_suite_is_put_before_one_in_yaml_unasked() {
     ");
     assert!(!project.path("probity.toml").exists() && !project.path("unicode").exists());
 
-    assert!(project.shown(&["init", "--force"]).starts_with("exit 0"));
+    assert!(project.shown(&["init", "--no-detect", "--force"]).starts_with("exit 0"));
     assert_eq!(project.read("probity.yaml"), "mine");
 }
 
 #[test]
 fn one_file_in_the_way_keeps_all_suites_from_being_written() {
     let project = Project::new().file("unicode/unicode.toml", "mine");
-    assert_snapshot!(project.shown(&["init", "--suite", "json,unicode"]), @"
+    assert_snapshot!(project.shown(&["init", "--no-detect", "--suite", "json,unicode"]), @"
     exit 2
     --- err
     error: `unicode/unicode.toml` is there already
@@ -159,13 +163,13 @@ fn one_file_in_the_way_keeps_all_suites_from_being_written() {
 #[test]
 fn a_name_that_is_not_known_is_answered_with_those_that_are() {
     let project = Project::new();
-    assert_snapshot!(project.shown(&["init", "--suite", "shel"]), @r"
+    assert_snapshot!(project.shown(&["init", "--no-detect", "--suite", "shel"]), @r"
     exit 2
     --- err
     error: there is no built-in suite `shel`
     hint: did you mean `shell`? there are chat, contradictions, injection, json, long-context, qa, rag, routing, shell, skills, tools, unicode; `probity init --list` says what each is for
     ");
-    assert_snapshot!(project.shown(&["init", "--suite", "xyz"]), @r"
+    assert_snapshot!(project.shown(&["init", "--no-detect", "--suite", "xyz"]), @r"
     exit 2
     --- err
     error: there is no built-in suite `xyz`
@@ -178,7 +182,7 @@ fn a_name_that_is_not_known_is_answered_with_those_that_are() {
 fn the_backend_is_put_into_the_suite() {
     let project = Project::new();
     let words = ["--backend", "openai:gpt-x@http://127.0.0.1:9/v1"];
-    assert_snapshot!(project.shown(&[&["init", "--suite", "skills"], &words[..]].concat()), @"
+    assert_snapshot!(project.shown(&[&["init", "--no-detect", "--suite", "skills"], &words[..]].concat()), @"
     exit 0
     --- out
     wrote 13 files to skills
@@ -206,7 +210,7 @@ fn the_backend_is_put_into_the_suite() {
     for backend in
         ["ollama:llama3.2", "claude:haiku", "anthropic:claude-x", "vllm", "codex", "echo"]
     {
-        let words = ["init", "--force", "--backend", backend];
+        let words = ["init", "--no-detect", "--force", "--backend", backend];
         assert!(project.shown(&words).starts_with("exit 0"), "{backend}");
         let shown = project.shown(&["config", "show"]);
         let kind = backend.split(':').next().unwrap();
@@ -222,11 +226,11 @@ fn a_bad_backend_is_answered_with_the_form() {
     {
         assert_snapshot!(
             format!("bad_backend_{name}"),
-            project.shown(&["init", "--backend", backend])
+            project.shown(&["init", "--no-detect", "--backend", backend])
         );
     }
     // What only the loader knows.
-    assert_snapshot!(project.shown(&["init", "--backend", "openai:m@http://h/#x"]), @r#"
+    assert_snapshot!(project.shown(&["init", "--no-detect", "--backend", "openai:m@http://h/#x"]), @r#"
     exit 2
     --- err
     error[bad-url]: `base_url` must not have a fragment: no server gets to see it
@@ -245,8 +249,20 @@ fn a_bad_backend_is_answered_with_the_form() {
 #[test]
 fn long_context_comes_in_the_size_that_is_asked_for() {
     let project = Project::new();
-    assert!(project.shown(&["init", "--suite", "long-context"]).starts_with("exit 0"));
-    let words = ["init", "--suite", "long-context", "other", "--size", "32000", "--seed", "42"];
+    assert!(
+        project.shown(&["init", "--no-detect", "--suite", "long-context"]).starts_with("exit 0")
+    );
+    let words = [
+        "init",
+        "--no-detect",
+        "--suite",
+        "long-context",
+        "other",
+        "--size",
+        "32000",
+        "--seed",
+        "42",
+    ];
     assert!(project.shown(&words).starts_with("exit 0"));
     let usual = project.read("long-context/long-context.jsonl");
     assert_eq!(usual, project.read("other/long-context.jsonl"));
@@ -255,14 +271,14 @@ fn long_context_comes_in_the_size_that_is_asked_for() {
     let length = case["prompt"].as_str().unwrap().chars().count();
     assert!((31_700..=32_000).contains(&length), "{length}");
 
-    assert_snapshot!(project.shown(&["init", "--suite", "long-context", "--size", "10"]), @"
+    assert_snapshot!(project.shown(&["init", "--no-detect", "--suite", "long-context", "--size", "10"]), @"
     exit 2
     --- err
     error: invalid value '10' for '--size <N>': a size is a number of characters from 2k to 4m, such as 32k, 100000 or 1m
 
     For more information, try '--help'.
     ");
-    assert_snapshot!(project.shown(&["init", "--suite", "json", "--size", "32k"]), @"
+    assert_snapshot!(project.shown(&["init", "--no-detect", "--suite", "json", "--size", "32k"]), @"
     exit 2
     --- err
     error: `--size` and `--seed` are for the suite `long-context` only
@@ -273,20 +289,20 @@ fn long_context_comes_in_the_size_that_is_asked_for() {
 #[test]
 fn what_cannot_be_written_to_is_named() {
     let project = Project::new().file("taken", "a file").file("folder/cases.toml/x", "");
-    assert_snapshot!(project.shown(&["init", "taken"]), @"
+    assert_snapshot!(project.shown(&["init", "--no-detect", "taken"]), @"
     exit 2
     --- err
     error: `taken` is not a folder
     hint: name another folder: probity init [--suite NAME] DIR
     ");
-    assert_snapshot!(project.shown(&["init", "taken/below"]), @"
+    assert_snapshot!(project.shown(&["init", "--no-detect", "taken/below"]), @"
     exit 2
     --- err
     error: failed to create the folder `taken/below`
       caused by: Not a directory (os error 20)
     hint: no file was written
     ");
-    assert_snapshot!(project.shown(&["init", "folder", "--force"]), @"
+    assert_snapshot!(project.shown(&["init", "--no-detect", "folder", "--force"]), @"
     exit 2
     --- err
     error: `folder/cases.toml` is a folder, but a file should be written there
@@ -296,7 +312,7 @@ fn what_cannot_be_written_to_is_named() {
 /// Not even root can put files there.
 #[test]
 fn a_folder_that_takes_no_files_is_an_error() {
-    assert_snapshot!(Project::new().shown(&["init", "/proc/self/fdinfo"]), @"
+    assert_snapshot!(Project::new().shown(&["init", "--no-detect", "/proc/self/fdinfo"]), @"
     exit 2
     --- err
     error: failed to write `/proc/self/fdinfo/probity.toml`
@@ -309,11 +325,84 @@ fn a_folder_that_takes_no_files_is_an_error() {
 fn a_failure_half_way_says_what_was_written() {
     let project = Project::new().file("here/probity.toml", "old");
     symlink("/dev/full", project.path("here/cases.toml")).unwrap();
-    assert_snapshot!(project.shown(&["init", "here", "--force"]), @"
+    assert_snapshot!(project.shown(&["init", "--no-detect", "here", "--force"]), @"
     exit 2
     --- err
     error: failed to write `/dev/full`
       caused by: No space left on device (os error 28)
     hint: written before that: `here/probity.toml`
+    ");
+}
+
+/// A server that runs, a key that is set and a program that is installed are listed with the option that asks them.
+#[test]
+fn what_is_found_is_listed_and_nothing_is_asked() {
+    let server = FakeServer::start(Script::always(Answer::text("ok")));
+    let project = Project::new()
+        .file("promptfooconfig.yaml", "prompts: [hello]\n")
+        .file("bin/claude", "#!/bin/sh\n");
+    let program = project.path("bin/claude");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let output = project
+        .command(&["init"])
+        .env_clear()
+        .env("PATH", project.path("bin"))
+        .env("OLLAMA_HOST", server.address().to_string())
+        .env("GROQ_API_KEY", "sk-secret")
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("wrote probity.toml\n"), "{text}");
+    let (_, found) = text.split_once("found here; to ask one of them, ").unwrap();
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let found: Vec<String> = found.lines().map(words).collect();
+    let url = server.url();
+    assert!(
+        found
+            .iter()
+            .any(|it| it.starts_with("--backend ollama:") && it.ends_with(&format!(", at {url}"))),
+        "{found:#?}"
+    );
+    for line in [
+        "--backend claude claude, the program",
+        "--backend groq:MODEL groq, with the key in GROQ_API_KEY",
+        "`promptfooconfig.yaml` is here: `probity import promptfooconfig.yaml` carries it over",
+    ] {
+        assert!(found.iter().any(|it| it == line), "{line}: {found:#?}");
+    }
+    assert!(!text.contains("sk-secret"));
+    assert!(project.read("probity.toml").contains("kind = \"echo\""), "the suite stays as it is");
+}
+
+#[test]
+fn a_workflow_goes_to_the_top_of_the_repository() {
+    let project = Project::new().file(".git/config", "");
+    let words = ["init", "--no-detect", "evals", "--ci", "github"];
+    assert_snapshot!(project.shown(&words).lines().take(5).collect::<Vec<_>>().join("\n"), @"
+    exit 0
+    --- out
+    wrote evals/probity.toml
+    wrote evals/cases.toml
+      asks `local`: echo
+    ");
+    let workflow = project.read(".github/workflows/probity.yml");
+    assert!(workflow.contains("          suite: evals/probity.toml\n"), "{workflow}");
+    assert_snapshot!(project.shown(&["init", "--no-detect", "more", "--ci", "github"]), @"
+    exit 2
+    --- err
+    error: `.github/workflows/probity.yml` is there already
+    hint: nothing was written; name another folder, or pass --force
+    ");
+    assert!(!project.path("more").exists());
+    assert!(
+        project.shown(&["init", "--no-detect", "more", "--ci", "gitlab"]).starts_with("exit 0")
+    );
+    let pipeline = project.read(".gitlab-ci.yml");
+    assert!(pipeline.contains("probity run \"$@\" -- more/probity.toml ||"), "{pipeline}");
+    assert_snapshot!(project.shown(&["init", "--no-detect", "a b", "--ci", "gitlab", "--force"]), @"
+    exit 2
+    --- err
+    error: the path `a b/probity.toml` cannot be written into a workflow
+    hint: use letters, digits, dots, dashes and slashes
     ");
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 mod acceptance;
+mod action;
 mod around;
 mod backends;
 mod baseline;
@@ -18,6 +19,7 @@ mod consistency;
 mod contributing;
 mod dataset;
 mod defaults;
+mod demo;
 mod dialects;
 mod embeddings;
 mod few_shot;
@@ -56,6 +58,7 @@ mod skills;
 mod streams;
 mod suites;
 mod talk;
+mod terminal;
 mod unkind;
 mod variants;
 mod watch;

@@ -464,3 +464,14 @@ fn a_conversation_is_planned_for() {
     let shown = project.shown(&["run"]);
     assert!(shown.contains("a conversation"), "{shown}");
 }
+
+/// Four bytes are about a token. Each turn sends what the user said before once more.
+#[test]
+fn a_dry_run_counts_the_texts_of_every_turn() {
+    let server = FakeServer::start(Script::always(Answer::text("ok")));
+    let turn = |size: usize| json!({ "user": "x".repeat(size) });
+    let cases = [json!({ "id": "talk", "turns": [turn(400), turn(40), turn(4)] })];
+    let shown = project("openai", &server, &cases).shown(&["run", "--dry-run"]);
+    let tokens = (400 + 440 + 444) / 4;
+    assert!(shown.contains(&format!("  about {tokens} tokens in, ")), "{shown}");
+}

@@ -25,7 +25,7 @@ use probity_run::{
 };
 
 use super::{Context, Project, selection, unknown_keys};
-use crate::failure::Failure;
+use crate::{failure::Failure, terminal::counted};
 
 impl Context<'_> {
     /// The runners that are asked for, with what the command line changes about them.
@@ -450,10 +450,6 @@ fn refuse_unknown_variants<'r>(
         [] => "the runners have none; `[[runners.prompts]]` describes one".to_owned(),
         known => format!("the runners have {}", known.join(", ")),
     }))
-}
-
-fn counted(count: u64, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// The first of so many names.

@@ -1,27 +1,32 @@
 use probity_core::{
+    classification::{Class, Verdict},
+    event::{CaseKey, Event},
     failure::ErrorKind,
     kind::RunnerKind,
-    record::{CallError, Lane},
+    metrics::Verdicts,
+    record::{CallError, Lane, LaneStatus},
 };
 
-use super::*;
+use super::{
+    board::{Board, LaneBoard},
+    *,
+};
 
-fn key(case_id: &str) -> CaseKey {
-    CaseKey { lane: 0, case_id: case_id.to_owned(), repeat: 0 }
+fn key(lane: usize, case_id: &str) -> CaseKey {
+    CaseKey { lane, case_id: case_id.to_owned(), repeat: 0 }
 }
 
-fn started() -> Board {
-    let mut board = Board::new(Verdicts { pass: 3, fail: 1, ..Verdicts::default() });
-    let lane = Lane {
+fn lane(backend: &str, planned: u64) -> Lane {
+    Lane {
         runner: "r".to_owned(),
         variant: None,
         kind: RunnerKind::Respond,
-        backend: "b".to_owned(),
+        backend: backend.to_owned(),
         backend_kind: "openai".to_owned(),
         model: None,
         dataset_digest: String::new(),
         dataset: Vec::new(),
-        planned: 10,
+        planned,
         repeat: 1,
         replayed: false,
         imported: None,
@@ -29,88 +34,199 @@ fn started() -> Board {
         judges: Vec::new(),
         skills: None,
         judging: probity_core::record::Judging::default(),
-    };
-    let event = Event::RunStarted {
-        version: 1,
-        run_id: "x".to_owned(),
-        resumed: true,
-        lanes: vec![lane],
-        done_before: vec![4],
-    };
-    assert_eq!(board.take(&event), None);
-    board
+    }
+}
+
+/// A lane of which some cases were done before.
+fn earlier(verdicts: Verdicts) -> LaneBoard {
+    let mut lane = LaneBoard { verdicts, ..LaneBoard::default() };
+    lane.classes.add_many(Class::Pass, verdicts.pass);
+    lane.classes.add_many(Class::Fail, verdicts.fail);
+    lane
+}
+
+struct Watched {
+    board: Board,
+    now: Instant,
+}
+
+impl Watched {
+    fn new(lanes: Vec<LaneBoard>, planned: &[(&str, u64)]) -> Self {
+        let now = Instant::now();
+        let done_before = lanes.iter().map(|it| it.verdicts.total()).collect();
+        let mut board = Board::new(lanes, 0.0, 0);
+        let event = Event::RunStarted {
+            version: 1,
+            run_id: "x".to_owned(),
+            resumed: true,
+            lanes: planned.iter().map(|(backend, planned)| lane(backend, *planned)).collect(),
+            done_before,
+        };
+        assert_eq!(board.take(&event, now), None);
+        Self { board, now }
+    }
+
+    fn take(&mut self, event: &Event) -> Option<String> {
+        self.board.take(event, self.now)
+    }
+
+    fn start(&mut self, lane: usize, case_id: &str) {
+        self.take(&Event::CaseStarted(key(lane, case_id)));
+    }
+
+    fn fail(&mut self, lane: usize, case_id: &str, retry_in_ms: u64) {
+        let error = CallError::new(ErrorKind::Overloaded, "HTTP 503: try later");
+        let case = key(lane, case_id);
+        self.take(&Event::AttemptFailed {
+            case,
+            attempt: 1,
+            error,
+            retry_in_ms: Some(retry_in_ms),
+        });
+    }
+
+    fn pause(&mut self, backend: &str, for_ms: u64) -> Option<String> {
+        let reason = "rate_limit: HTTP 429: slow down".to_owned();
+        self.take(&Event::BackendPaused { backend: backend.to_owned(), for_ms, limit: 3, reason })
+    }
+
+    fn shown(&self, width: usize) -> Vec<String> {
+        self.shown_in(width, 24)
+    }
+
+    fn shown_in(&self, width: usize, height: usize) -> Vec<String> {
+        let lines = drawing::lines(&self.board, self.now, width, height);
+        let shown: Vec<String> = lines.iter().map(|line| uncoloured(line)).collect();
+        assert!(shown.iter().all(|it| it.chars().count() <= width), "{shown:#?}");
+        assert!(shown.len() <= height, "{shown:#?}");
+        shown
+    }
+
+    fn line(&self) -> String {
+        uncoloured(&drawing::line(&self.board, self.now))
+    }
+}
+
+fn started() -> Watched {
+    let before = Verdicts { pass: 3, fail: 1, ..Verdicts::default() };
+    Watched::new(vec![earlier(before)], &[("b", 10)])
+}
+
+/// Three backends: one at work, one that is paused, one whose turn has not come.
+fn three_lanes() -> Watched {
+    let classes = [
+        (Class::Pass, Verdict::Pass, 30),
+        (Class::Fail, Verdict::Fail, 4),
+        (Class::Refusal, Verdict::Fail, 2),
+        (Class::Timeout, Verdict::Error, 1),
+    ];
+    let mut first = LaneBoard { done: 37, ..LaneBoard::default() };
+    for (class, verdict, count) in classes {
+        (0..count).for_each(|_| first.verdicts.add(verdict));
+        first.classes.add_many(class, count);
+    }
+    let planned = [("small", 60), ("a-backend-with-a-long-name", 60), ("third", 60)];
+    let mut watched = Watched::new(vec![], &planned);
+    let LaneBoard { done, verdicts, classes, .. } = first;
+    let lane = &mut watched.board.lanes[0];
+    (lane.done, lane.verdicts, lane.classes) = (done, verdicts, classes);
+    watched.board.cost_usd = 0.037;
+    for id in ["a", "b", "c"] {
+        watched.start(0, id);
+    }
+    watched.fail(0, "b", 61_500);
+    watched.start(1, "a");
+    watched.fail(1, "a", 90_000);
+    watched.pause("a-backend-with-a-long-name", 67_500);
+    watched.now += Duration::from_secs(60);
+    watched
 }
 
 #[test]
 fn what_is_in_flight_and_what_waits_are_told_apart() {
-    let mut board = started();
-    board.take(&Event::CaseStarted(key("a")));
-    board.take(&Event::CaseStarted(key("b")));
-    board.take(&Event::AttemptFailed {
-        case: key("b"),
-        attempt: 1,
-        error: CallError::new(ErrorKind::Server, "oops"),
-        retry_in_ms: Some(90_000),
-    });
-    let line = uncoloured(&board.line());
-    assert!(
-        line.starts_with(
-            "4/10 done (4 before), 3 passed, 1 failed; 1 in flight, 1 backing off (next in "
-        ),
-        "{line}"
-    );
-    let paused = Event::BackendPaused {
-        backend: "b".to_owned(),
-        for_ms: 60_000,
-        limit: 3,
-        reason: "rate_limit: HTTP 429: slow down".to_owned(),
-    };
-    let note = board.take(&paused).unwrap();
+    let mut watched = started();
+    watched.start(0, "a");
+    watched.start(0, "b");
+    watched.fail(0, "b", 90_000);
+    insta::assert_snapshot!(watched.line(), @"4/10 done (4 before), 3 passed, 1 failed; 1 in flight, 1 backing off; b: 1 case backs off, next in 90s: overloaded: HTTP 503: try later");
+    let note = watched.pause("b", 60_000).unwrap();
     assert_eq!(note, "backend `b` is paused for 60s: rate_limit: HTTP 429: slow down");
-    let line = board.line();
-    assert!(line.contains(", b paused for 59"), "{line}");
-    assert_eq!(board.bar(17), "[####......]  40%");
+    let line = watched.line();
+    assert!(line.ends_with("; b paused, 60s left: rate_limit: HTTP 429: slow down"), "{line}");
+    watched.now += Duration::from_secs(91);
+    assert_eq!(
+        watched.line(),
+        "4/10 done (4 before), 3 passed, 1 failed; 2 in flight, oldest a (91s)"
+    );
 }
 
 #[test]
 fn what_everybody_should_know_is_a_line_of_its_own() {
-    let mut board = started();
+    let mut watched = started();
     let tripped = Event::BackendTripped {
         lane: 0,
         backend: "b".to_owned(),
         reason: "auth: no\u{1b}[2J".to_owned(),
         permanent: true,
     };
-    let note = board.take(&tripped).unwrap();
+    let note = watched.take(&tripped).unwrap();
     assert_eq!(
         note,
         "backend `b` is given up: the same permanent error repeatedly: auth: no\\u{1b}[2J"
     );
+    watched.start(0, "a");
+    let note = watched.take(&Event::CancelStarted { reason: "interrupted".to_owned() }).unwrap();
+    assert_eq!(note, "interrupted: cancelling 1 case");
 }
 
 #[test]
-fn the_lines_use_the_width_there_is_and_are_never_cut() {
-    let mut board = started();
+fn one_lane_is_one_bar() {
+    let mut watched = started();
     for id in ["a", "b", "c"] {
-        board.take(&Event::CaseStarted(key(id)));
+        watched.start(0, id);
     }
-    for (backend, for_ms) in [("first-backend", 9000), ("second-backend", 8000)] {
-        let reason = "rate_limit".to_owned();
-        let backend = backend.to_owned();
-        board.take(&Event::BackendPaused { backend, for_ms, limit: 3, reason });
-    }
-    for width in [40, 79, 139] {
-        let lines = board.lines(width);
-        let shown: Vec<String> = lines.iter().map(|line| uncoloured(line)).collect();
+    watched.fail(0, "b", 2500);
+    for width in [59, 79, 139] {
+        let shown = watched.shown(width);
         assert_eq!(shown[0].chars().count(), width);
-        assert!(shown.iter().all(|line| line.chars().count() <= width), "{shown:#?}");
-        // Nothing is lost on the way, whatever the width.
-        let told = shown[1..].join(" ");
-        for part in ["4/10 done (4 before), 3 passed, 1 failed", "3 in flight", "second-backend"] {
-            assert!(told.contains(part), "{shown:#?}");
-        }
+        insta::assert_snapshot!(format!("one_lane_in_{width}_columns"), shown.join("\n"));
     }
-    assert_eq!(board.lines(139).len(), 3);
-    assert!(board.lines(40).len() > 3);
-    assert!(board.lines(79)[1].contains("\x1b[31m1 failed"), "{:?}", board.lines(79));
+}
+
+#[test]
+fn several_lanes_have_a_row_each() {
+    for width in [59, 79, 139] {
+        let shown = three_lanes().shown(width).join("\n");
+        insta::assert_snapshot!(format!("three_lanes_in_{width}_columns"), shown);
+    }
+    let shown = three_lanes().shown(199);
+    assert!(shown[0].chars().count() > 180, "{shown:#?}");
+}
+
+#[test]
+fn a_low_terminal_shows_the_lanes_that_are_at_work() {
+    let planned: Vec<(String, u64)> = (0..40).map(|at| (format!("lane-{at}"), 5)).collect();
+    let planned: Vec<(&str, u64)> = planned.iter().map(|(name, of)| (name.as_str(), *of)).collect();
+    let mut watched = Watched::new(vec![], &planned);
+    for lane in 0..20 {
+        watched.start(lane, "a");
+        let status = LaneStatus::Complete;
+        watched.take(&Event::LaneFinished { lane, status, calls: 1 });
+    }
+    watched.start(20, "a");
+    let shown = watched.shown_in(79, 10);
+    assert!(shown.iter().any(|it| it.starts_with("lane-20 ") && it.ends_with("asking")));
+    assert!(shown.iter().any(|it| it.starts_with("and 34 more lanes")), "{shown:#?}");
+    assert!(!shown.iter().any(|it| it.starts_with("lane-0 ")), "{shown:#?}");
+    assert_eq!(watched.shown_in(79, 1).len(), 1);
+}
+
+#[test]
+fn every_class_has_its_colour_and_its_sign() {
+    let watched = three_lanes();
+    let row = &drawing::lines(&watched.board, watched.now, 79, 24)[0];
+    for (class, sign) in [(Class::Pass, '━'), (Class::Refusal, '×'), (Class::Timeout, '!')] {
+        let style = probity_report::palette::Tint::of_class(class).style();
+        assert!(row.contains(&format!("{style}{sign}")), "{class}: {row:?}");
+    }
 }

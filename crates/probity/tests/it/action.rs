@@ -1,0 +1,212 @@
+//! `action.yml` and its script: one comment on a pull request, kept up to date.
+
+use std::{
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::{TcpListener, TcpStream},
+    path::{Path, PathBuf},
+    process::{Command, Output},
+    sync::{Arc, Mutex},
+    thread,
+};
+
+use serde_json::{Value, json};
+
+use crate::project::Project;
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// As much of GitHub as the script asks for: the comments of one pull request.
+struct GitHub {
+    url: String,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    comments: Vec<Value>,
+    /// Method, path and token of each request.
+    seen: Vec<String>,
+    forbids_writing: bool,
+}
+
+impl GitHub {
+    fn start(state: State) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let state = Arc::new(Mutex::new(state));
+        let shared = state.clone();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                answer(stream.unwrap(), &mut shared.lock().unwrap());
+            }
+        });
+        Self { url, state }
+    }
+
+    fn bodies(&self) -> Vec<String> {
+        let state = self.state.lock().unwrap();
+        state.comments.iter().map(|it| it["body"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+fn answer(stream: TcpStream, state: &mut State) {
+    let mut reader = BufReader::new(stream);
+    let mut head = Vec::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        if line.trim().is_empty() {
+            break;
+        }
+        head.push(line.trim().to_owned());
+    }
+    let header = |name: &str| {
+        let of =
+            |line: &String| line.to_lowercase().strip_prefix(name).map(|it| it.trim().to_owned());
+        head.iter().find_map(of)
+    };
+    let length = header("content-length:").map_or(0, |it| it.parse().unwrap());
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    let words: Vec<&str> = head[0].split(' ').collect();
+    let (method, path) = (words[0], words[1]);
+    state.seen.push(format!("{method} {path} {}", header("authorization:").unwrap()));
+    let (status, reply) = respond(method, path, &body, state);
+    let text = reply.to_string();
+    let size = text.len();
+    let mut stream = reader.into_inner();
+    write!(
+        stream,
+        "HTTP/1.1 {status}\r\ncontent-length: {size}\r\nconnection: close\r\n\r\n{text}"
+    )
+    .unwrap();
+}
+
+fn respond(method: &str, path: &str, body: &[u8], state: &mut State) -> (&'static str, Value) {
+    let body = || serde_json::from_slice::<Value>(body).unwrap()["body"].clone();
+    match method {
+        "GET" => {
+            let page: usize = path.rsplit('=').next().unwrap().parse().unwrap();
+            let all = state.comments.iter().skip((page - 1) * 100).take(100);
+            ("200 OK", all.cloned().collect())
+        }
+        _ if state.forbids_writing => ("403 Forbidden", json!({ "message": "read only" })),
+        "POST" => {
+            let id = 1000 + state.comments.len();
+            state.comments.push(json!({ "id": id, "body": body() }));
+            ("201 Created", json!({ "id": id }))
+        }
+        "PATCH" => {
+            let id: u64 = path.rsplit('/').next().unwrap().parse().unwrap();
+            let mine = state.comments.iter_mut().find(|it| it["id"] == id).unwrap();
+            mine["body"] = body();
+            ("200 OK", json!({ "id": id }))
+        }
+        other => panic!("{other} {path}"),
+    }
+}
+
+/// A suite that passes or fails, and what GitHub tells a job about a pull request.
+fn project(expected: &str) -> Project {
+    Project::new()
+        .file("event.json", r#"{"pull_request": {"number": 7, "title": "$(touch hacked) `id`"}}"#)
+        .file(
+            "it's a suite.toml",
+            "[backends.echo]\nkind = \"echo\"\n[[runners]]\nname = \"r\"\ndataset = \"cases.toml\"\nbackends = [\"echo\"]\ngates = { pass_rate = { pass = 1.0 } }\n",
+        )
+        .file("cases.toml", cases(expected))
+}
+
+fn cases(expected: &str) -> String {
+    format!(
+        "version = \"1.0.0\"\n[[test_cases]]\nid = \"a\"\nprompt = \"hello\"\nexpected_response = \"{expected}\"\nmatch = \"contains\"\n"
+    )
+}
+
+fn act(project: &Project, github: &GitHub, variables: &[(&str, &str)]) -> Output {
+    let program = Path::new(env!("CARGO_BIN_EXE_probity")).parent().unwrap();
+    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
+    Command::new("python3")
+        .arg(repository().join("scripts/ci-action"))
+        .current_dir(project.path(""))
+        .env("PATH", path)
+        .env("GITHUB_API_URL", &github.url)
+        .env("GITHUB_REPOSITORY", "someone/something")
+        .env("GITHUB_EVENT_NAME", "pull_request")
+        .env("GITHUB_EVENT_PATH", project.path("event.json"))
+        .env("GITHUB_OUTPUT", project.path("outputs"))
+        .env("ACTION_SUITE", "it's a suite.toml")
+        .env("ACTION_TOKEN", "token-1")
+        .env("ACTION_DEFAULT_BRANCH", "main")
+        .envs(variables.iter().copied())
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn one_comment_is_kept_up_to_date() {
+    let others = (0..150).map(|id| json!({ "id": id, "body": "looks good" })).collect();
+    let github = GitHub::start(State { comments: others, ..State::default() });
+    let project = project("hello");
+    let first = act(&project, &github, &[]);
+    assert_eq!(first.status.code(), Some(0), "{first:?}");
+    assert_eq!(github.bodies().len(), 151);
+    let body = github.bodies().pop().unwrap();
+    assert!(
+        body.starts_with("<!-- probity \"it's a suite.toml\" -->\n") && body.contains("Passed"),
+        "{body}"
+    );
+
+    let project = project.file("cases.toml", cases("goodbye"));
+    let second = act(&project, &github, &[]);
+    assert_eq!(second.status.code(), Some(1), "the exit code is that of the run: {second:?}");
+    assert_eq!(github.bodies().len(), 151, "the same comment");
+    assert!(github.bodies()[150].contains("Failed"), "{:?}", github.bodies()[150]);
+    assert!(!project.path("hacked").exists());
+    let seen = github.state.lock().unwrap().seen.clone();
+    assert_eq!(
+        seen.last().unwrap(),
+        "PATCH /repos/someone/something/issues/comments/1150 bearer token-1"
+    );
+}
+
+#[test]
+fn a_push_sets_the_baseline_that_a_pull_request_is_held_against() {
+    let github = GitHub::start(State::default());
+    let project = project("hello");
+    let push = [
+        ("GITHUB_EVENT_NAME", "push"),
+        ("GITHUB_REF", "refs/heads/main"),
+        ("GITHUB_EVENT_PATH", ""),
+    ];
+    let pushed = act(&project, &github, &push);
+    assert_eq!(pushed.status.code(), Some(0), "{pushed:?}");
+    assert_eq!(project.read("outputs"), "report=probity-report.md\nblessed=true\n");
+    assert!(project.path("baselines/main.json").is_file());
+    assert!(github.bodies().is_empty());
+
+    let compared = act(&project, &github, &[]);
+    assert_eq!(compared.status.code(), Some(0), "{compared:?}");
+    assert!(github.bodies()[0].contains("baseline"), "{:?}", github.bodies());
+}
+
+#[test]
+fn a_fork_that_may_not_write_still_has_its_exit_code() {
+    let github = GitHub::start(State { forbids_writing: true, ..State::default() });
+    let output = act(&project("goodbye"), &github, &[]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("::warning::the comment could not be written: HTTP Error 403"), "{text}");
+}
+
+/// What a pull request says would become part of a script.
+#[test]
+fn no_script_has_an_expression_in_it() {
+    let action = std::fs::read_to_string(repository().join("action.yml")).unwrap();
+    for line in action.lines().filter(|it| it.trim_start().starts_with("run:")) {
+        assert!(!line.contains("${{"), "{line}");
+    }
+    assert!(!action.contains("run: |"), "every script is one line, which the test above reads");
+}

@@ -1,0 +1,124 @@
+//! What a terminal gets to see, in a pseudo-terminal that Python makes.
+
+use std::{
+    path::Path,
+    process::{Command, Output},
+};
+
+use crate::project::Project;
+
+/// Runs the program in a terminal of 80 columns and prints what it writes there.
+const IN_TERMINAL: &str = "
+import fcntl, os, pty, struct, sys, termios
+child, terminal = pty.fork()
+if child == 0:
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack('HHHH', 24, 80, 0, 0))
+    os.execv(sys.argv[1], sys.argv[1:])
+while True:
+    try:
+        output = os.read(terminal, 65536)
+    except OSError:
+        break
+    if not output:
+        break
+    sys.stdout.buffer.write(output)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+";
+
+/// A suite whose two backends are programs that take long enough for progress to be drawn.
+fn project() -> Project {
+    let backend = |name: &str| {
+        format!(
+            "[backends.{name}]\nkind = \"command\"\ncommand = [\"sh\", \"-c\", \"sleep 0.4; echo no\"]\n"
+        )
+    };
+    let runner =
+        "[[runners]]\nname = \"r\"\ndataset = \"cases.jsonl\"\nbackends = [\"one\", \"two\"]\n";
+    let case = |id: &str| serde_json::json!({ "id": id, "prompt": id, "expected_response": "yes", "match": "contains" });
+    Project::new()
+        .file(
+            "probity.toml",
+            format!("parallel = true\n{}{}{runner}", backend("one"), backend("two")),
+        )
+        .lines("cases.jsonl", &[case("a"), case("b")])
+}
+
+fn seen(project: &Project, variables: &[(&str, &str)]) -> String {
+    let Output { status, stdout, stderr } = Command::new("python3")
+        .args(["-c", IN_TERMINAL, env!("CARGO_BIN_EXE_probity"), "run"])
+        .current_dir(project.path(""))
+        .env("TERM", "xterm-256color")
+        .env_remove("NO_COLOR")
+        .env_remove("CI")
+        .envs(variables.iter().copied())
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&stderr);
+    assert_eq!(status.code(), Some(0), "{stderr}");
+    String::from_utf8(stdout).unwrap()
+}
+
+/// The codes that go up to draw again, and those that colour.
+fn codes(text: &str) -> (bool, bool) {
+    let parts: Vec<&str> = text.split("\u{1b}[").skip(1).collect();
+    let ends = |part: &&str, letter: char| {
+        let end = part.find(|c: char| !c.is_ascii_digit() && c != ';');
+        end.is_some_and(|end| part[end..].starts_with(letter))
+    };
+    (parts.iter().any(|it| ends(it, 'A')), parts.iter().any(|it| ends(it, 'm')))
+}
+
+#[test]
+fn progress_is_drawn_again_and_coloured_on_a_terminal_only() {
+    let project = project();
+    let shown = seen(&project, &[]);
+    assert_eq!(codes(&shown), (true, true), "{shown}");
+    assert!(
+        shown.contains("one  ") && shown.contains("two  ") && shown.contains("0/4 done"),
+        "{shown}"
+    );
+    assert!(shown.contains("4 cases failed"), "{shown}");
+    assert_eq!(codes(&seen(&project, &[("NO_COLOR", "1")])), (true, false));
+    assert_eq!(codes(&seen(&project, &[("TERM", "dumb")])), (false, false));
+    assert_eq!(codes(&seen(&project, &[("CI", "true"), ("NO_COLOR", "1")])), (false, false));
+    let piped = project.run(&["run"]);
+    for stream in [piped.stdout, piped.stderr] {
+        assert!(!stream.contains(&0x1b), "{}", String::from_utf8_lossy(&stream));
+    }
+}
+
+#[test]
+fn the_script_records_a_run_as_a_small_picture() {
+    let project = Project::new();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/record-terminal");
+    let output = Command::new("python3")
+        .arg(script)
+        .args(["--probity", env!("CARGO_BIN_EXE_probity"), "-o", "run.svg"])
+        .current_dir(project.path(""))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let picture = project.read("run.svg");
+    assert!(picture.len() < 60_000, "{} bytes", picture.len());
+    for text in
+        ["$ probity run classes.toml", "cases failed", "policy-violation", "DONE", "<animate "]
+    {
+        assert!(picture.contains(text), "{text}: {picture}");
+    }
+    check_nesting(&picture);
+}
+
+/// Every element that is opened is closed, in the right order.
+fn check_nesting(picture: &str) {
+    let mut open = Vec::new();
+    for part in picture.split('<').skip(1) {
+        let (tag, _) = part.split_once('>').unwrap();
+        let name = tag.split([' ', '/']).next().unwrap();
+        match tag {
+            _ if tag.starts_with('/') => assert_eq!(open.pop(), Some(&tag[1..])),
+            _ if tag.ends_with('/') => {}
+            _ => open.push(name),
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+}
