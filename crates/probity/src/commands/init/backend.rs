@@ -81,10 +81,20 @@ fn check(kind: BackendKind, model: Option<&str>, url: Option<&str>) -> Result<()
             Some(format!("a backend of kind `{name}` needs a model"))
         }
         Way::Program if url.is_some() => Some(format!("`{name}` is a program and has no URL")),
+        Way::Engine if model.is_none() => {
+            Some(format!("a backend of kind `{name}` needs a model, such as `{name}:smollm2-135m`"))
+        }
+        Way::Engine if url.is_some() => Some(format!("`{name}` is no server and has no URL")),
         Way::Nobody if model.is_some() || url.is_some() => {
             Some(format!("`{name}` is not a model: it stands alone"))
         }
-        Way::Server | Way::Custom | Way::Program | Way::Function | Way::File | Way::Nobody => None,
+        Way::Server
+        | Way::Custom
+        | Way::Program
+        | Way::Function
+        | Way::Engine
+        | Way::File
+        | Way::Nobody => None,
     };
     wrong.map_or(Ok(()), |wrong| Err(InvalidBackend(wrong)))
 }
