@@ -78,7 +78,8 @@ pub enum Wanted<'a> {
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error(
     "`{name}` is not the name of a model: it is one of {}, or a file of the model hub such as \
-     `OWNER/REPOSITORY/FILE.gguf`", known_names()
+     `OWNER/REPOSITORY/FILE.gguf`",
+    known_names()
 )]
 pub struct UnknownModel {
     /// The name.
@@ -103,7 +104,8 @@ impl<'a> Wanted<'a> {
         let second = slashes.nth(1).ok_or_else(unknown)?;
         let (repository, file) = (&path[..second], &path[second + 1..]);
         let is_sound = |part: &str| {
-            let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+');
+            let is_plain =
+                |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+');
             !part.starts_with('.') && !part.is_empty() && part.chars().all(is_plain)
         };
         let parts_are_sound = path.split('/').all(is_sound) && is_sound(revision);
@@ -140,7 +142,18 @@ mod tests {
 
     #[test]
     fn a_name_never_leads_out_of_its_folder() {
-        let wrong = ["", "nothing", "a/b", "a/b/c", "a/b/.gguf", "a/../b.gguf", "/a/b.gguf", "a/b/../c.gguf", "a/b/c.gguf@x/y", "a b/c/d.gguf"];
+        let wrong = [
+            "",
+            "nothing",
+            "a/b",
+            "a/b/c",
+            "a/b/.gguf",
+            "a/../b.gguf",
+            "/a/b.gguf",
+            "a/b/../c.gguf",
+            "a/b/c.gguf@x/y",
+            "a b/c/d.gguf",
+        ];
         for name in wrong {
             assert_eq!(Wanted::parse(name), Err(UnknownModel { name: name.to_owned() }), "{name}");
         }

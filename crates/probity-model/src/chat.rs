@@ -56,14 +56,17 @@ impl ChatTemplate {
         let mut environment = Environment::new();
         let mut syntax = SyntaxConfig::builder();
         let syntax = syntax.trim_blocks(true).lstrip_blocks(true).build();
-        environment.set_syntax(syntax.map_err(|error| ChatError::BadTemplate { why: said(&error) })?);
+        environment
+            .set_syntax(syntax.map_err(|error| ChatError::BadTemplate { why: said(&error) })?);
         environment.set_fuel(Some(FUEL));
-        environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+        environment
+            .set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
         environment.add_function("raise_exception", |why: String| -> Result<String, Error> {
             Err(Error::new(ErrorKind::InvalidOperation, why))
         });
         // The same date on every day: the same case has to be the same prompt.
-        environment.add_function("strftime_now", |format: String| -> String { fixed_date(&format) });
+        environment
+            .add_function("strftime_now", |format: String| -> String { fixed_date(&format) });
         let bad = |error: Error| ChatError::BadTemplate { why: said(&error) };
         environment.add_template_owned(NAME, text).map_err(bad)?;
         let token = |token: &Option<String>| token.clone().unwrap_or_default();
@@ -74,7 +77,8 @@ impl ChatTemplate {
     pub fn render(&self, messages: &[ChatMessage<'_>]) -> Result<String, ChatError> {
         let refused = |error: Error| ChatError::Refused { why: said(&error) };
         let template = self.environment.get_template(NAME).map_err(refused)?;
-        let messages = messages.iter().map(|&ChatMessage { role, content }| context! { role, content });
+        let messages =
+            messages.iter().map(|&ChatMessage { role, content }| context! { role, content });
         let text = template.render(context! {
             messages => messages.collect::<Vec<Value>>(),
             add_generation_prompt => true,
@@ -102,7 +106,14 @@ fn said(error: &Error) -> String {
 
 /// The 1st of January 2025, in the forms that templates ask for.
 fn fixed_date(format: &str) -> String {
-    let parts = [("%d", "01"), ("%-d", "1"), ("%b", "Jan"), ("%B", "January"), ("%m", "01"), ("%Y", "2025")];
+    let parts = [
+        ("%d", "01"),
+        ("%-d", "1"),
+        ("%b", "Jan"),
+        ("%B", "January"),
+        ("%m", "01"),
+        ("%Y", "2025"),
+    ];
     parts.iter().fold(format.to_owned(), |text, (mark, value)| text.replace(mark, value))
 }
 

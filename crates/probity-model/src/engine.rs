@@ -134,7 +134,11 @@ pub enum EngineError {
 /// Something that answers, on a thread of its own.
 pub(crate) trait Model {
     /// Answers, unless nobody waits any more.
-    fn answer(&mut self, question: &Question, is_abandoned: &dyn Fn() -> bool) -> Result<Answer, EngineError>;
+    fn answer(
+        &mut self,
+        question: &Question,
+        is_abandoned: &dyn Fn() -> bool,
+    ) -> Result<Answer, EngineError>;
 }
 
 /// A question and whoever waits for the answer.

@@ -112,7 +112,9 @@ fn parse(source: impl Read, bytes: u64) -> Result<Header, Flaw> {
     }
     let version = source.u32()?;
     if !VERSIONS.contains(&version) {
-        return Err(Flaw::Form(format!("it has version {version} of the format, which is unknown")));
+        return Err(Flaw::Form(format!(
+            "it has version {version} of the format, which is unknown"
+        )));
     }
     let tensors = source.at_most(MOST_TENSORS, "tensors")?;
     let entries = source.at_most(MOST_ENTRIES, "entries")?;
@@ -128,13 +130,16 @@ fn parse(source: impl Read, bytes: u64) -> Result<Header, Flaw> {
     let data = source.tensors(tensors)?;
     let header = bytes - source.0.limit();
     if tensors > 0 && header.saturating_add(data) >= bytes {
-        return Err(Flaw::Form(format!("it is cut: it ends after {bytes} bytes, before its last tensor")));
+        return Err(Flaw::Form(format!(
+            "it is cut: it ends after {bytes} bytes, before its last tensor"
+        )));
     }
     describe(&values, tensors, bytes)
 }
 
 fn not_magic(found: &[u8]) -> Flaw {
-    let is_text = !found.is_empty() && found.iter().all(|it| it.is_ascii_graphic() || it.is_ascii_whitespace());
+    let is_text = !found.is_empty()
+        && found.iter().all(|it| it.is_ascii_graphic() || it.is_ascii_whitespace());
     Flaw::Form(match (found.is_empty(), is_text) {
         (true, _) => "it is empty, or nearly so".to_owned(),
         (_, true) => "it begins like a text, and a GGUF file begins with `GGUF`".to_owned(),

@@ -65,12 +65,30 @@ struct Writer<'a> {
 
 /// What restricts nothing.
 const ANNOTATIONS: &[&str] = &[
-    "$schema", "$id", "$comment", "$defs", "$anchor", "definitions", "title", "description", "default",
-    "examples", "deprecated", "readOnly", "writeOnly", "strict", "name",
+    "$schema",
+    "$id",
+    "$comment",
+    "$defs",
+    "$anchor",
+    "definitions",
+    "title",
+    "description",
+    "default",
+    "examples",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+    "strict",
+    "name",
 ];
 
 impl Writer<'_> {
-    fn expression(&mut self, schema: &Value, at: &str, depth: usize) -> Result<String, SchemaError> {
+    fn expression(
+        &mut self,
+        schema: &Value,
+        at: &str,
+        depth: usize,
+    ) -> Result<String, SchemaError> {
         let wrong = |why: String| SchemaError { why, at: at.to_owned() };
         if depth > DEPTH {
             return Err(wrong("it is nested too deep".to_owned()));
@@ -78,7 +96,11 @@ impl Writer<'_> {
         let schema = match schema {
             Value::Bool(true) => return Ok("value".to_owned()),
             Value::Object(schema) => schema,
-            Value::Bool(false) | Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Value::Bool(false)
+            | Value::Null
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_) => {
                 return Err(wrong("it allows nothing, or is no schema".to_owned()));
             }
         };
@@ -104,7 +126,12 @@ impl Writer<'_> {
         self.typed(schema, at, depth)
     }
 
-    fn typed(&mut self, schema: &Map<String, Value>, at: &str, depth: usize) -> Result<String, SchemaError> {
+    fn typed(
+        &mut self,
+        schema: &Map<String, Value>,
+        at: &str,
+        depth: usize,
+    ) -> Result<String, SchemaError> {
         let wrong = |why: String| SchemaError { why, at: at.to_owned() };
         match schema.get("type") {
             None if schema.contains_key("properties") => self.object(schema, at, depth),
@@ -123,8 +150,11 @@ impl Writer<'_> {
                         let keys = keys_of(name);
                         keys.contains(&key.as_str()) || ANNOTATIONS.contains(&key.as_str())
                     };
-                    let own: Map<String, Value> =
-                        schema.iter().filter(|(key, _)| own(key)).map(|(key, value)| (key.clone(), value.clone())).collect();
+                    let own: Map<String, Value> = schema
+                        .iter()
+                        .filter(|(key, _)| own(key))
+                        .map(|(key, value)| (key.clone(), value.clone()))
+                        .collect();
                     choices.push(self.of_type(name, &own, at, depth)?);
                 }
                 match choices.is_empty() {
@@ -171,7 +201,12 @@ impl Writer<'_> {
         self.rule(format!("({})", written.join(" | ")), at)
     }
 
-    fn object(&mut self, schema: &Map<String, Value>, at: &str, depth: usize) -> Result<String, SchemaError> {
+    fn object(
+        &mut self,
+        schema: &Map<String, Value>,
+        at: &str,
+        depth: usize,
+    ) -> Result<String, SchemaError> {
         let wrong = |why: &str| SchemaError { why: why.to_owned(), at: at.to_owned() };
         self.only(schema, keys_of("object"), at)?;
         let empty = Map::new();
@@ -196,7 +231,8 @@ impl Writer<'_> {
                 None | Some(Value::Bool(true)) => Ok("object".to_owned()),
                 Some(Value::Bool(false)) => Ok("\"{\" ws \"}\"".to_owned()),
                 Some(values) => {
-                    let value = self.expression(values, &format!("{at}/additionalProperties"), depth + 1)?;
+                    let value =
+                        self.expression(values, &format!("{at}/additionalProperties"), depth + 1)?;
                     let pair = format!("string ws \":\" ws {value}");
                     self.rule(format!("\"{{\" ws ({pair} (ws \",\" ws {pair})*)? ws \"}}\""), at)
                 }
@@ -205,7 +241,8 @@ impl Writer<'_> {
         let mut pairs = Vec::new();
         for (name, property) in properties {
             let value = self.expression(property, &format!("{at}/properties/{name}"), depth + 1)?;
-            let pair = format!("{} ws \":\" ws {value}", literal(&Value::from(name.as_str()).to_string()));
+            let pair =
+                format!("{} ws \":\" ws {value}", literal(&Value::from(name.as_str()).to_string()));
             pairs.push((pair, required.contains(&name.as_str())));
         }
         let body = self.sequence(&pairs, at)?;
@@ -239,15 +276,24 @@ impl Writer<'_> {
         Ok(format!("({})?", starts.join(" | ")))
     }
 
-    fn array(&mut self, schema: &Map<String, Value>, at: &str, depth: usize) -> Result<String, SchemaError> {
+    fn array(
+        &mut self,
+        schema: &Map<String, Value>,
+        at: &str,
+        depth: usize,
+    ) -> Result<String, SchemaError> {
         self.only(schema, keys_of("array"), at)?;
         let item = match schema.get("items") {
             None => "value".to_owned(),
             Some(items) => self.expression(items, &format!("{at}/items"), depth + 1)?,
         };
-        let (least, most) = (bound(schema, "minItems", at)?.unwrap_or(0), bound(schema, "maxItems", at)?);
+        let (least, most) =
+            (bound(schema, "minItems", at)?.unwrap_or(0), bound(schema, "maxItems", at)?);
         if most.is_some_and(|most| most < least) {
-            return Err(SchemaError { why: "`maxItems` is less than `minItems`".to_owned(), at: at.to_owned() });
+            return Err(SchemaError {
+                why: "`maxItems` is less than `minItems`".to_owned(),
+                at: at.to_owned(),
+            });
         }
         let (few, many) = (least.saturating_sub(1), most.map(|it| it.saturating_sub(1)));
         let many = many.map_or_else(String::new, |it| it.to_string());
@@ -272,7 +318,10 @@ impl Writer<'_> {
         self.references.push((name.to_owned(), rule.clone()));
         let body = self.expression(&target, name, depth + 1)?;
         if body == rule {
-            return Err(SchemaError { why: format!("`{name}` is nothing but itself"), at: at.to_owned() });
+            return Err(SchemaError {
+                why: format!("`{name}` is nothing but itself"),
+                at: at.to_owned(),
+            });
         }
         self.rules.push((rule.clone(), body));
         Ok(rule)
@@ -288,14 +337,22 @@ impl Writer<'_> {
     }
 
     /// Refuses what would restrict values in a way that is not kept to.
-    fn only(&self, schema: &Map<String, Value>, keys: &[&str], at: &str) -> Result<(), SchemaError> {
+    fn only(
+        &self,
+        schema: &Map<String, Value>,
+        keys: &[&str],
+        at: &str,
+    ) -> Result<(), SchemaError> {
         let is_kept = |key: &&String| {
             let key = key.as_str();
             key == "type" || keys.contains(&key) || ANNOTATIONS.contains(&key)
         };
         match schema.keys().find(|key| !is_kept(key)) {
             None => Ok(()),
-            Some(key) => Err(SchemaError { why: format!("`{key}` is not supported here"), at: at.to_owned() }),
+            Some(key) => Err(SchemaError {
+                why: format!("`{key}` is not supported here"),
+                at: at.to_owned(),
+            }),
         }
     }
 }
@@ -317,11 +374,19 @@ fn bound(schema: &Map<String, Value>, key: &str, at: &str) -> Result<Option<u64>
     value.map(Some).ok_or_else(|| SchemaError { why: why(), at: at.to_owned() })
 }
 
-fn bounds(schema: &Map<String, Value>, least: &str, most: &str, at: &str) -> Result<Option<String>, SchemaError> {
+fn bounds(
+    schema: &Map<String, Value>,
+    least: &str,
+    most: &str,
+    at: &str,
+) -> Result<Option<String>, SchemaError> {
     Ok(match (bound(schema, least, at)?, bound(schema, most, at)?) {
         (None, None) => None,
         (Some(least), Some(most)) if most < least => {
-            return Err(SchemaError { why: "its bounds leave nothing".to_owned(), at: at.to_owned() });
+            return Err(SchemaError {
+                why: "its bounds leave nothing".to_owned(),
+                at: at.to_owned(),
+            });
         }
         (least, Some(most)) => Some(format!("{{{},{most}}}", least.unwrap_or(0))),
         (Some(least), None) => Some(format!("{{{least},}}")),

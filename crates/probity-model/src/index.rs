@@ -19,7 +19,8 @@ pub(crate) fn address(variables: &BTreeMap<OsString, OsString>) -> String {
         let value = variables.get(OsStr::new(name))?.to_str()?.trim();
         (!value.is_empty()).then(|| value.to_owned())
     };
-    let in_files = || files(variables).into_iter().find_map(|it| index_url(&fs::read_to_string(it).ok()?));
+    let in_files =
+        || files(variables).into_iter().find_map(|it| index_url(&fs::read_to_string(it).ok()?));
     set("PIP_INDEX_URL").or_else(in_files).unwrap_or_else(|| USUAL.to_owned())
 }
 
@@ -48,7 +49,9 @@ fn index_url(text: &str) -> Option<String> {
         if let Some(section) = line.strip_prefix('[') {
             is_global = section.trim_end_matches(']').trim() == "global";
         }
-        let Some((key, value)) = line.split_once(['=', ':']).filter(|_| is_global) else { continue };
+        let Some((key, value)) = line.split_once(['=', ':']).filter(|_| is_global) else {
+            continue;
+        };
         if key.trim().replace('_', "-") == "index-url" {
             found = Some(value.trim().to_owned());
         }
@@ -91,7 +94,10 @@ mod tests {
             pairs.iter().map(|(name, value)| (name.into(), value.into())).collect()
         };
         let file = ("PIP_CONFIG_FILE", config.to_str().unwrap());
-        assert_eq!(address(&variables(&[("PIP_INDEX_URL", "https://var/simple/"), file])), "https://var/simple/");
+        assert_eq!(
+            address(&variables(&[("PIP_INDEX_URL", "https://var/simple/"), file])),
+            "https://var/simple/"
+        );
         assert_eq!(address(&variables(&[file])), "https://files/simple");
         assert_eq!(index_url("[global]\n# index-url = https://no\n"), None);
     }
@@ -101,8 +107,14 @@ mod tests {
         let page = page("http://127.0.0.1:1/simple/", "a-b").unwrap();
         assert_eq!(page.as_str(), "http://127.0.0.1:1/simple/a-b/");
         let html = "<a href=\"../../files/a_b-1.tar.gz\">x</a> <a data-x='1' href='https://h/p/a_b-1%2Bc.whl?x=1&amp;y=2#sha256=00'>";
-        assert_eq!(link(&page, html, "a_b-1+c.whl").unwrap().as_str(), "https://h/p/a_b-1%2Bc.whl?x=1&y=2");
-        assert_eq!(link(&page, html, "a_b-1.tar.gz").unwrap().as_str(), "http://127.0.0.1:1/files/a_b-1.tar.gz");
+        assert_eq!(
+            link(&page, html, "a_b-1+c.whl").unwrap().as_str(),
+            "https://h/p/a_b-1%2Bc.whl?x=1&y=2"
+        );
+        assert_eq!(
+            link(&page, html, "a_b-1.tar.gz").unwrap().as_str(),
+            "http://127.0.0.1:1/files/a_b-1.tar.gz"
+        );
         assert_eq!(link(&page, html, "a_b-2.whl"), None);
     }
 }

@@ -106,7 +106,9 @@ impl ModelsError {
                 Err(_) => format!("`probity model pull` knows {}", catalogue::known_names()),
             }),
             Self::Busy { .. } => Some("wait for it, or end it".to_owned()),
-            Self::Read { .. } | Self::Remove { .. } | Self::BadName { .. } | Self::Write { .. } => None,
+            Self::Read { .. } | Self::Remove { .. } | Self::BadName { .. } | Self::Write { .. } => {
+                None
+            }
         }
     }
 }
@@ -119,7 +121,9 @@ impl Models {
 
     /// Where the environment says they are: `PROBITY_MODELS`, else `probity/models` in the user's cache.
     pub fn of(variables: &BTreeMap<OsString, OsString>) -> Result<Self, ModelsError> {
-        let set = |name: &str| variables.get(OsStr::new(name)).filter(|it| !it.is_empty()).map(PathBuf::from);
+        let set = |name: &str| {
+            variables.get(OsStr::new(name)).filter(|it| !it.is_empty()).map(PathBuf::from)
+        };
         let cache = || {
             let named = set("XDG_CACHE_HOME").filter(|it| it.is_absolute());
             named.or_else(|| Some(set("HOME")?.join(".cache")))
@@ -135,7 +139,8 @@ impl Models {
 
     /// The file that a model of this name has, whether it is there or not.
     pub fn path(&self, name: &str) -> Result<PathBuf, ModelsError> {
-        let is_sound = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.contains(['\\', '\0']);
+        let is_sound =
+            |part: &str| !part.is_empty() && !part.starts_with('.') && !part.contains(['\\', '\0']);
         if !name.split('/').all(is_sound) {
             return Err(ModelsError::BadName { name: name.to_owned() });
         }
@@ -148,7 +153,9 @@ impl Models {
         let path = self.path(name)?;
         match path.is_file() {
             true => Ok(path),
-            false => Err(ModelsError::Absent { name: name.to_owned(), folder: self.folder.clone() }),
+            false => {
+                Err(ModelsError::Absent { name: name.to_owned(), folder: self.folder.clone() })
+            }
         }
     }
 
@@ -160,7 +167,13 @@ impl Models {
         Ok(found)
     }
 
-    fn walk(&self, folder: &Path, prefix: &str, depth: usize, found: &mut Vec<Model>) -> Result<(), ModelsError> {
+    fn walk(
+        &self,
+        folder: &Path,
+        prefix: &str,
+        depth: usize,
+        found: &mut Vec<Model>,
+    ) -> Result<(), ModelsError> {
         let unread = |source| ModelsError::Read { path: folder.to_owned(), source };
         let entries = match fs::read_dir(folder) {
             Ok(entries) => entries,
@@ -180,7 +193,11 @@ impl Models {
             if let Some(name) = whole.or_else(part).filter(|_| meta.is_file()) {
                 found.push(Model {
                     // Files of the hub keep their ending, as people ask for them.
-                    name: if name.contains('/') { format!("{name}{ENDING}") } else { name.to_owned() },
+                    name: if name.contains('/') {
+                        format!("{name}{ENDING}")
+                    } else {
+                        name.to_owned()
+                    },
                     path: entry.path(),
                     bytes: meta.len(),
                     is_unfinished: whole.is_none(),
@@ -194,13 +211,17 @@ impl Models {
     pub fn remove(&self, name: &str) -> Result<u64, ModelsError> {
         let path = self.path(name)?;
         let mut removed = None;
-        for model in self.list()?.iter().filter(|it| self.path(&it.name).is_ok_and(|it| it == path)) {
+        for model in self.list()?.iter().filter(|it| self.path(&it.name).is_ok_and(|it| it == path))
+        {
             fs::remove_file(&model.path)
                 .map_err(|source| ModelsError::Remove { path: model.path.clone(), source })?;
             removed = Some(removed.unwrap_or(0) + model.bytes);
         }
         self.remove_empty_folders(&path);
-        removed.ok_or_else(|| ModelsError::Absent { name: name.to_owned(), folder: self.folder.clone() })
+        removed.ok_or_else(|| ModelsError::Absent {
+            name: name.to_owned(),
+            folder: self.folder.clone(),
+        })
     }
 
     fn remove_empty_folders(&self, path: &Path) {
@@ -220,7 +241,9 @@ impl Models {
         let folder = File::open(&self.folder).map_err(failed)?;
         match folder.try_lock() {
             Ok(()) => Ok(folder),
-            Err(fs::TryLockError::WouldBlock) => Err(ModelsError::Busy { folder: self.folder.clone() }),
+            Err(fs::TryLockError::WouldBlock) => {
+                Err(ModelsError::Busy { folder: self.folder.clone() })
+            }
             Err(fs::TryLockError::Error(source)) => Err(failed(source)),
         }
     }
@@ -239,7 +262,10 @@ mod tests {
         let of = |pairs: &[(&str, &str)]| Models::of(&variables(pairs)).map(|it| it.folder);
         assert_eq!(of(&[("PROBITY_MODELS", "m"), ("HOME", "/h")]).unwrap(), Path::new("m"));
         assert_eq!(of(&[("XDG_CACHE_HOME", "/c")]).unwrap(), Path::new("/c/probity/models"));
-        assert_eq!(of(&[("XDG_CACHE_HOME", "c"), ("HOME", "/h")]).unwrap(), Path::new("/h/.cache/probity/models"));
+        assert_eq!(
+            of(&[("XDG_CACHE_HOME", "c"), ("HOME", "/h")]).unwrap(),
+            Path::new("/h/.cache/probity/models")
+        );
         assert!(matches!(of(&[("HOME", "")]), Err(ModelsError::NoFolder)));
     }
 
@@ -249,11 +275,14 @@ mod tests {
         let models = Models::in_folder(&folder.path().join("models"));
         assert_eq!(models.list().unwrap(), []);
         fs::create_dir_all(models.folder().join("a/b")).unwrap();
-        for (file, text) in [("x.gguf", "12"), ("a/b/c.gguf", "123"), ("y.gguf.hub.part", "1"), ("note.txt", "")] {
+        for (file, text) in
+            [("x.gguf", "12"), ("a/b/c.gguf", "123"), ("y.gguf.hub.part", "1"), ("note.txt", "")]
+        {
             fs::write(models.folder().join(file), text).unwrap();
         }
         let found = models.list().unwrap();
-        let shown: Vec<_> = found.iter().map(|it| (it.name.as_str(), it.bytes, it.is_unfinished)).collect();
+        let shown: Vec<_> =
+            found.iter().map(|it| (it.name.as_str(), it.bytes, it.is_unfinished)).collect();
         assert_eq!(shown, [("a/b/c.gguf", 3, false), ("x", 2, false), ("y", 1, true)]);
         assert_eq!(models.find("x").unwrap(), models.folder().join("x.gguf"));
         assert!(matches!(models.find("y"), Err(ModelsError::Absent { .. })));

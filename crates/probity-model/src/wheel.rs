@@ -11,8 +11,14 @@ use rawzip::{CompressionMethod, RECOMMENDED_BUFFER_SIZE, ZipArchive};
 
 /// Writes a member of an archive into a file. Its length and its checksum are verified, and it may have
 /// no more bytes than are due.
-pub(crate) fn unpack(archive: &Path, member: &str, due: Option<u64>, into: &Path) -> io::Result<()> {
-    let broken = |error: rawzip::Error| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
+pub(crate) fn unpack(
+    archive: &Path,
+    member: &str,
+    due: Option<u64>,
+    into: &Path,
+) -> io::Result<()> {
+    let broken =
+        |error: rawzip::Error| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
     let mut buffer = vec![0; RECOMMENDED_BUFFER_SIZE];
     let zip = ZipArchive::from_file(File::open(archive)?, &mut buffer).map_err(broken)?;
     let mut entries = zip.entries(&mut buffer);

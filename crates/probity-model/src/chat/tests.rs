@@ -30,14 +30,21 @@ You are helpful<|im_end|>
 #[test]
 fn a_conversation_becomes_the_text_that_the_file_asks_for() {
     let text = rendered(CHATML, &[("user", "Hi")]).unwrap();
-    assert_eq!(text, "<|im_start|>system\nYou are helpful<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n");
+    assert_eq!(
+        text,
+        "<|im_start|>system\nYou are helpful<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
+    );
     let text = rendered(CHATML, &[("system", "Be brief"), ("user", "Hi")]).unwrap();
-    assert!(text.starts_with("<|im_start|>system\nBe brief<|im_end|>\n<|im_start|>user\n"), "{text}");
+    assert!(
+        text.starts_with("<|im_start|>system\nBe brief<|im_end|>\n<|im_start|>user\n"),
+        "{text}"
+    );
 }
 
 #[test]
 fn methods_of_python_macros_and_namespaces_work() {
-    let text = "{%- macro say(m) -%}[{{ m.role | upper }}] {{ m['content'].strip() }}{%- endmacro -%}
+    let text =
+        "{%- macro say(m) -%}[{{ m.role | upper }}] {{ m['content'].strip() }}{%- endmacro -%}
 {{- bos_token }}{% set ns = namespace(n=0) %}
 {% for m in messages %}
     {% if m.content.startswith('skip') %}{% continue %}{% endif %}
@@ -46,13 +53,19 @@ fn methods_of_python_macros_and_namespaces_work() {
 {% endfor %}
 {{ ns.n }} {{ messages[-1] | tojson }} {{ strftime_now('%d %b %Y') }} {{ tools is none }}";
     let text = rendered(text, &[("user", " a "), ("user", "skip this"), ("user", "b")]).unwrap();
-    assert_eq!(text, "<s>[USER] a</s>\n[USER] b</s>\n2 {\"role\": \"user\", \"content\": \"b\"} 01 Jan 2025 True");
+    assert_eq!(
+        text,
+        "<s>[USER] a</s>\n[USER] b</s>\n2 {\"role\": \"user\", \"content\": \"b\"} 01 Jan 2025 True"
+    );
 }
 
 #[test]
 fn a_template_may_refuse_and_may_not_run_on() {
     let why = rendered("{{ raise_exception('roles must alternate') }}", &[]).unwrap_err();
-    assert_eq!(why, "the model's chat template refuses the conversation: roles must alternate (line 1)");
+    assert_eq!(
+        why,
+        "the model's chat template refuses the conversation: roles must alternate (line 1)"
+    );
     let endless = "{% for a in range(10000) %}{% for b in range(10000) %}x{% endfor %}{% endfor %}";
     assert!(rendered(endless, &[]).unwrap_err().starts_with("the model's chat template refuses"));
     let why = rendered("{% for %}", &[]).unwrap_err();

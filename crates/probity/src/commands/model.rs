@@ -11,10 +11,7 @@ use probity_model::{
 use serde::Serialize;
 
 use crate::{
-    cli::model::ModelCommand,
-    environment::Environment,
-    exit::Exit,
-    failure::Failure,
+    cli::model::ModelCommand, environment::Environment, exit::Exit, failure::Failure,
     printer::Printer,
 };
 
@@ -103,7 +100,12 @@ fn list(models: &Models, printer: &Printer) -> Result<(), Failure> {
     }
     for entry in known {
         let (about, licence) = (entry.about, entry.licence);
-        let _ = writeln!(text, "  {:<40} {:>10}  {about}, {licence}", entry.name, megabytes(entry.bytes));
+        let _ = writeln!(
+            text,
+            "  {:<40} {:>10}  {about}, {licence}",
+            entry.name,
+            megabytes(entry.bytes)
+        );
     }
     printer.show(&text)
 }

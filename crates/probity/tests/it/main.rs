@@ -35,6 +35,7 @@ mod judge;
 mod loading;
 mod made_ids;
 mod metrics;
+mod model;
 mod only_vars;
 mod pipes;
 mod project;

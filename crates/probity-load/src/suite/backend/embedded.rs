@@ -25,9 +25,8 @@ pub struct EmbeddedModel {
 }
 
 pub(super) fn decode(fields: &mut Fields<'_, '_>) -> EmbeddedModel {
-    let mut number = |key: &str, most: u64| {
-        fields.count(key, 1..=most).and_then(|it| u32::try_from(it).ok())
-    };
+    let mut number =
+        |key: &str, most: u64| fields.count(key, 1..=most).and_then(|it| u32::try_from(it).ok());
     EmbeddedModel {
         context: number("context", LONGEST_CONTEXT),
         threads: number("threads", MOST_THREADS),

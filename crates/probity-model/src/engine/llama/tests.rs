@@ -28,7 +28,10 @@ fn question(text: &str) -> Question {
     }
 }
 
-fn asked<const N: usize>(load: &Load, questions: [Question; N]) -> [Result<Answer, EngineError>; N] {
+fn asked<const N: usize>(
+    load: &Load,
+    questions: [Question; N],
+) -> [Result<Answer, EngineError>; N] {
     let mut questions = Some(questions);
     let mut answers = None;
     let serve = &mut |model: &mut dyn Model| {
@@ -48,7 +51,10 @@ fn answer(question: Question) -> Answer {
 fn the_same_question_has_the_same_answer_with_any_number_of_threads() {
     let prompts = ["Name three colours.", "What is the capital of France?", "Count to five."];
     let texts = |threads| {
-        let answers = asked(&load(threads, Use::Answers), [0, 1, 2, 0, 1, 2].map(|it: usize| question(prompts[it])));
+        let answers = asked(
+            &load(threads, Use::Answers),
+            [0, 1, 2, 0, 1, 2].map(|it: usize| question(prompts[it])),
+        );
         answers.map(|it| it.unwrap().text)
     };
     let one = texts(1);
@@ -70,9 +76,14 @@ fn chance_begins_with_the_seed() {
 fn an_answer_ends_where_it_is_told_to() {
     let long = answer(Question { max_tokens: Some(5), ..question("Write a long poem.") });
     assert_eq!((long.output_tokens, long.is_cut), (5, true));
-    let whole = answer(Question { max_tokens: Some(60), ..question("List the numbers from 1 to 9.") });
+    let whole =
+        answer(Question { max_tokens: Some(60), ..question("List the numbers from 1 to 9.") });
     let stop = whole.text.chars().skip(4).take(3).collect::<String>();
-    let cut = answer(Question { max_tokens: Some(60), stop: vec![stop.clone()], ..question("List the numbers from 1 to 9.") });
+    let cut = answer(Question {
+        max_tokens: Some(60),
+        stop: vec![stop.clone()],
+        ..question("List the numbers from 1 to 9.")
+    });
     assert_eq!(whole.text.split(&stop).next().unwrap(), cut.text);
     assert!(!cut.is_cut);
 }
@@ -85,14 +96,22 @@ fn a_grammar_is_kept_to() {
         "required": ["name", "kind"],
     });
     let grammar = crate::grammar::of_schema(&schema).unwrap();
-    let text = answer(Question { grammar: Some(grammar.into()), max_tokens: Some(60), ..question("Describe a pet.") }).text;
+    let text = answer(Question {
+        grammar: Some(grammar.into()),
+        max_tokens: Some(60),
+        ..question("Describe a pet.")
+    })
+    .text;
     let value: serde_json::Value = serde_json::from_str(&text).expect(&text);
     assert!(["cat", "dog"].contains(&value["kind"].as_str().unwrap()), "{text}");
     let any = crate::grammar::any_object();
-    let [any, bad] = asked(&load(1, Use::Answers), [
-        Question { grammar: Some(any.into()), ..question("Describe a pet as JSON.") },
-        Question { grammar: Some("root ::= missing".into()), ..question("x") },
-    ]);
+    let [any, bad] = asked(
+        &load(1, Use::Answers),
+        [
+            Question { grammar: Some(any.into()), ..question("Describe a pet as JSON.") },
+            Question { grammar: Some("root ::= missing".into()), ..question("x") },
+        ],
+    );
     assert!(any.unwrap().text.starts_with('{'));
     assert!(matches!(bad, Err(EngineError::BadGrammar { .. })), "{bad:?}");
 }
@@ -103,24 +122,35 @@ fn likelihoods_are_those_of_the_tokens() {
     assert_eq!(answer.logprobs.len() as u64 + u64::from(!answer.is_cut), answer.output_tokens);
     let joined: String = answer.logprobs.iter().map(|(token, _)| token.as_str()).collect();
     assert_eq!(joined, answer.text);
-    assert!(answer.logprobs.iter().all(|(_, it)| *it <= 0.0 && *it > -20.0), "{:?}", answer.logprobs);
+    assert!(
+        answer.logprobs.iter().all(|(_, it)| *it <= 0.0 && *it > -20.0),
+        "{:?}",
+        answer.logprobs
+    );
 }
 
 #[test]
 fn a_question_that_is_too_long_is_an_error_and_the_next_one_is_answered() {
-    let [long, next] = asked(&load(1, Use::Answers), [question(&"word ".repeat(300_000)), question("Hi")]);
-    assert!(matches!(long, Err(EngineError::TooLarge { tokens: 300_000.., context: 1024 })), "{long:?}");
+    let [long, next] =
+        asked(&load(1, Use::Answers), [question(&"word ".repeat(300_000)), question("Hi")]);
+    assert!(
+        matches!(long, Err(EngineError::TooLarge { tokens: 300_000.., context: 1024 })),
+        "{long:?}"
+    );
     assert!(!next.unwrap().text.is_empty());
 }
 
 #[test]
 fn texts_have_vectors_and_similar_texts_similar_ones() {
     let plain = |text: &str| Question { text: text.to_owned(), ..question("") };
-    let answers = asked(&load(1, Use::Embeddings), [
-        plain("The cat sleeps on the sofa."),
-        plain("A cat is sleeping on a couch."),
-        plain("Quarterly revenue rose by nine per cent."),
-    ]);
+    let answers = asked(
+        &load(1, Use::Embeddings),
+        [
+            plain("The cat sleeps on the sofa."),
+            plain("A cat is sleeping on a couch."),
+            plain("Quarterly revenue rose by nine per cent."),
+        ],
+    );
     let [cat, couch, money] = answers.map(|it| it.unwrap().vector);
     let cosine = |a: &[f32], b: &[f32]| {
         let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();

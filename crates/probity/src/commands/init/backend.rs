@@ -121,7 +121,7 @@ impl BackendChoice {
 
     /// Programs cannot be told how to answer, and an echo has no choice.
     fn takes_limits(&self) -> bool {
-        self.kind.way() == Way::Server
+        matches!(self.kind.way(), Way::Server | Way::Engine)
     }
 
     fn keys(&self) -> String {
@@ -163,6 +163,7 @@ mod tests {
         check("echo", r#"kind = "echo""#);
         check("vllm", r#"kind = "vllm", temperature = 0"#);
         check("groq:m", r#"kind = "groq", model = "m", temperature = 0"#);
+        check("embedded:m", r#"kind = "embedded", model = "m", temperature = 0"#);
     }
 
     #[test]
