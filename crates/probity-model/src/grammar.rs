@@ -4,8 +4,11 @@
 //! ones, enumerations, alternatives, references, lengths of lists and texts. What it cannot express is refused
 //! if an answer that breaks it would be wrong; annotations are passed over.
 
+mod check;
+
 use std::fmt::Write as _;
 
+pub use self::check::{GrammarError, check};
 use serde_json::{Map, Value};
 
 /// How deep schemas may be nested.

@@ -4,6 +4,7 @@ use super::*;
 
 /// The rules of a schema, without those that all grammars have.
 fn rules(schema: &Value) -> String {
+    check(&of_schema(schema).unwrap()).unwrap();
     of_schema(schema).unwrap().strip_suffix(BASE).unwrap().to_owned()
 }
 

@@ -68,6 +68,9 @@ pub enum EmbeddedError {
     /// It cannot be held to the form that is wanted.
     #[error(transparent)]
     Schema(#[from] grammar::SchemaError),
+    /// The grammar is none.
+    #[error(transparent)]
+    Grammar(#[from] grammar::GrammarError),
 }
 
 impl EmbeddedError {
@@ -85,7 +88,7 @@ impl EmbeddedError {
                     .to_owned(),
             ),
             Self::Chat(_) => Some("choose a model with `instruct` or `chat` in its name".to_owned()),
-            Self::Engine(_) | Self::Schema(_) => None,
+            Self::Engine(_) | Self::Schema(_) | Self::Grammar(_) => None,
         }
     }
 }
@@ -110,7 +113,10 @@ impl Embedded {
             Use::Embeddings => None,
         };
         let form = match (grammar, &config.response_format) {
-            (Some(grammar), _) => Some(Form::Grammar(grammar.as_str().into())),
+            (Some(text), _) => {
+                grammar::check(text)?;
+                Some(Form::Grammar(text.as_str().into()))
+            }
             (None, Some(format)) => Some(Form::Format(format.clone())),
             (None, None) => None,
         };

@@ -199,6 +199,7 @@ fn what_is_wrong_with_a_model_is_said_before_anything_is_asked() {
         ("file = \"none.gguf\"", "failed to read the model `none.gguf`"),
         ("model = \"smollm2-135m\"", "get it with `probity model pull smollm2-135m`"),
         ("model = \"../x\"", "`../x` cannot be the name of a model"),
+        ("model = \"here\"\ngrammar = \"root ::= a\"", "there is no rule `a` (line 1)"),
         (
             "model = \"here\"\nresponse_format = { type = \"string\", pattern = \"a\" }",
             "the schema cannot be kept to: `pattern` is not supported here",
