@@ -69,8 +69,11 @@ impl ChatTemplate {
             .add_function("strftime_now", |format: String| -> String { fixed_date(&format) });
         let bad = |error: Error| ChatError::BadTemplate { why: said(&error) };
         environment.add_template_owned(NAME, text).map_err(bad)?;
-        let token = |token: &Option<String>| token.clone().unwrap_or_default();
-        Ok(Self { environment, bos: token(&header.bos), eos: token(&header.eos) })
+        Ok(Self {
+            environment,
+            bos: header.bos.clone().unwrap_or_default(),
+            eos: header.eos.clone().unwrap_or_default(),
+        })
     }
 
     /// The text that the model continues with its answer.

@@ -108,7 +108,7 @@ impl Writer<'_> {
             }
         };
         if let Some(reference) = schema.get("$ref") {
-            self.only(schema, &["$ref"], at)?;
+            only(schema, &["$ref"], at)?;
             return self.reference(reference.as_str().unwrap_or_default(), at, depth);
         }
         if let Some(value) = schema.get("const") {
@@ -122,7 +122,7 @@ impl Writer<'_> {
         }
         for key in ["anyOf", "oneOf"] {
             if let Some(choices) = schema.get(key) {
-                self.only(schema, &[key, "type"], at)?;
+                only(schema, &[key, "type"], at)?;
                 return self.choices(choices, &format!("{at}/{key}"), depth);
             }
         }
@@ -140,7 +140,7 @@ impl Writer<'_> {
             None if schema.contains_key("properties") => self.object(schema, at, depth),
             None if schema.contains_key("items") => self.array(schema, at, depth),
             None => {
-                self.only(schema, &[], at)?;
+                only(schema, &[], at)?;
                 Ok("value".to_owned())
             }
             Some(Value::String(name)) => self.of_type(name, schema, at, depth),
@@ -180,14 +180,14 @@ impl Writer<'_> {
             "object" => self.object(schema, at, depth),
             "array" => self.array(schema, at, depth),
             "string" => {
-                self.only(schema, keys_of(name), at)?;
+                only(schema, keys_of(name), at)?;
                 match bounds(schema, "minLength", "maxLength", at)? {
                     None => Ok("string".to_owned()),
                     Some(count) => self.rule(format!("\"\\\"\" char{count} \"\\\"\""), at),
                 }
             }
             "number" | "integer" | "boolean" | "null" => {
-                self.only(schema, keys_of(name), at)?;
+                only(schema, keys_of(name), at)?;
                 Ok(name.to_owned())
             }
             other => Err(SchemaError { why: format!("`{other}` is no type"), at: at.to_owned() }),
@@ -211,7 +211,7 @@ impl Writer<'_> {
         depth: usize,
     ) -> Result<String, SchemaError> {
         let wrong = |why: &str| SchemaError { why: why.to_owned(), at: at.to_owned() };
-        self.only(schema, keys_of("object"), at)?;
+        only(schema, keys_of("object"), at)?;
         let empty = Map::new();
         let properties = match schema.get("properties") {
             None => &empty,
@@ -285,7 +285,7 @@ impl Writer<'_> {
         at: &str,
         depth: usize,
     ) -> Result<String, SchemaError> {
-        self.only(schema, keys_of("array"), at)?;
+        only(schema, keys_of("array"), at)?;
         let item = match schema.get("items") {
             None => "value".to_owned(),
             Some(items) => self.expression(items, &format!("{at}/items"), depth + 1)?,
@@ -338,24 +338,18 @@ impl Writer<'_> {
         self.rules.push((name.clone(), body));
         Ok(name)
     }
+}
 
-    /// Refuses what would restrict values in a way that is not kept to.
-    fn only(
-        &self,
-        schema: &Map<String, Value>,
-        keys: &[&str],
-        at: &str,
-    ) -> Result<(), SchemaError> {
-        let is_kept = |key: &&String| {
-            let key = key.as_str();
-            key == "type" || keys.contains(&key) || ANNOTATIONS.contains(&key)
-        };
-        match schema.keys().find(|key| !is_kept(key)) {
-            None => Ok(()),
-            Some(key) => Err(SchemaError {
-                why: format!("`{key}` is not supported here"),
-                at: at.to_owned(),
-            }),
+/// Refuses what would restrict values in a way that is not kept to.
+fn only(schema: &Map<String, Value>, keys: &[&str], at: &str) -> Result<(), SchemaError> {
+    let is_kept = |key: &&String| {
+        let key = key.as_str();
+        key == "type" || keys.contains(&key) || ANNOTATIONS.contains(&key)
+    };
+    match schema.keys().find(|key| !is_kept(key)) {
+        None => Ok(()),
+        Some(key) => {
+            Err(SchemaError { why: format!("`{key}` is not supported here"), at: at.to_owned() })
         }
     }
 }

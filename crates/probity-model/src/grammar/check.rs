@@ -4,6 +4,13 @@ use std::collections::BTreeSet;
 
 /// How deep groups may be nested.
 const DEPTH: usize = 64;
+const BLANKS: &[char] = &[' ', '\t'];
+const LINES: &[char] = &[' ', '\t', '\n', '\r'];
+
+/// What may stand between two elements: a line end ends a rule, but not a group.
+const fn between(depth: usize) -> &'static [char] {
+    if depth > 0 { LINES } else { BLANKS }
+}
 
 /// Why a text is no grammar.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -59,13 +66,11 @@ impl<'a> Reader<'a> {
         is_there
     }
 
-    /// Skips blanks and comments; line ends only where a rule cannot end.
-    fn skip(&mut self, over_lines: bool) {
+    /// Skips some signs, and comments.
+    fn skip(&mut self, signs: &[char]) {
         loop {
             let rest = self.rest();
-            let is_blank =
-                |c: char| c == ' ' || c == '\t' || over_lines && matches!(c, '\n' | '\r');
-            let blanks = rest.len() - rest.trim_start_matches(is_blank).len();
+            let blanks = rest.len() - rest.trim_start_matches(signs).len();
             self.at += blanks;
             if self.rest().starts_with('#') {
                 self.at += self.rest().find(['\n', '\r']).unwrap_or(self.rest().len());
@@ -84,20 +89,20 @@ impl<'a> Reader<'a> {
     }
 
     fn grammar(&mut self) -> Result<(), GrammarError> {
-        self.skip(true);
+        self.skip(LINES);
         while !self.rest().is_empty() {
             let Some(name) = self.name() else { return self.wrong("a rule begins with its name") };
-            self.skip(false);
+            self.skip(BLANKS);
             if !self.take("::=") {
                 return self.wrong(format!("`{name}` is not followed by `::=`"));
             }
             self.defined.insert(name);
-            self.skip(true);
+            self.skip(LINES);
             self.alternatives(0)?;
             if !self.rest().is_empty() && !self.rest().starts_with(['\n', '\r']) {
                 return self.wrong(format!("rule `{name}` has something that cannot be read"));
             }
-            self.skip(true);
+            self.skip(LINES);
         }
         Ok(())
     }
@@ -109,12 +114,12 @@ impl<'a> Reader<'a> {
         loop {
             while self.element(depth)? {
                 self.repeats(depth)?;
-                self.skip(depth > 0);
+                self.skip(between(depth));
             }
             if !self.take("|") {
                 return Ok(());
             }
-            self.skip(true);
+            self.skip(LINES);
         }
     }
 
@@ -125,7 +130,7 @@ impl<'a> Reader<'a> {
         } else if self.take("[") {
             self.until(']', "a class of characters has no end")?;
         } else if self.take("(") {
-            self.skip(true);
+            self.skip(LINES);
             self.alternatives(depth + 1)?;
             if !self.take(")") {
                 return self.wrong("a group has no end");
@@ -159,7 +164,7 @@ impl<'a> Reader<'a> {
     }
 
     fn repeats(&mut self, depth: usize) -> Result<(), GrammarError> {
-        self.skip(depth > 0);
+        self.skip(between(depth));
         if self.take("*") || self.take("+") || self.take("?") || !self.take("{") {
             return Ok(());
         }

