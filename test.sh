@@ -68,6 +68,8 @@ step 'report in a browser'
 scripts/report-browser-test
 step 'real model'
 scripts/real-model-test
+step 'real model in the process'
+scripts/embedded-test
 
 # Once more at the end, where people and machines look for it.
 step 'all of it passed; the tests were'

@@ -1,6 +1,7 @@
-//! What can be asked: servers, programs, recordings.
+//! What can be asked: servers, programs, models in this process, recordings.
 
 pub mod found;
+pub mod embedded;
 pub mod function;
 pub mod http;
 pub mod open;
@@ -32,6 +33,7 @@ use probity_core::{
 use probity_load::suite::{BackendKind, Price, Way};
 use serde_json::{Value, json};
 
+use embedded::Embedded;
 use function::Function;
 use http::Http;
 use program::Program;
@@ -204,6 +206,8 @@ pub enum Wire {
     Program(Program),
     /// By calling a function.
     Function(Function),
+    /// In this process.
+    Embedded(Embedded),
     /// The prompt is the reply.
     Echo,
     /// A script of replies, for tests of the loop.
@@ -221,6 +225,7 @@ impl Backend {
             Wire::Replay(replay) => return replay.ask(ask).map_err(Failed::from),
             Wire::Program(program) => program.ask_and_count(ask.request, limit).await?,
             Wire::Function(function) => function.ask(ask, limit).await?,
+            Wire::Embedded(model) => model.ask(ask, limit).await?,
             Wire::Echo => echo(ask),
             #[cfg(test)]
             Wire::Scripted(script) => script.ask(ask, limit).await?,
@@ -240,7 +245,7 @@ impl Backend {
             Wire::Http(http) => http.ignored(sampling),
             // What a function is told of them is up to its `config`.
             Wire::Program(_) | Wire::Function(_) => sampling.names().collect(),
-            Wire::Replay(_) | Wire::Echo => Vec::new(),
+            Wire::Embedded(_) | Wire::Replay(_) | Wire::Echo => Vec::new(),
             #[cfg(test)]
             Wire::Scripted(_) => Vec::new(),
         }
@@ -253,6 +258,7 @@ impl Backend {
             // A program gets one text.
             Wire::Program(_) => Cow::Borrowed(&Need::ALL),
             Wire::Function(_) => Cow::Borrowed(Function::LACKS),
+            Wire::Embedded(_) => Cow::Borrowed(Embedded::LACKS),
             Wire::Replay(_) | Wire::Echo => Cow::Borrowed(&[]),
             #[cfg(test)]
             Wire::Scripted(_) => Cow::Borrowed(&[]),
@@ -264,6 +270,8 @@ impl Backend {
     pub(crate) fn is_sent_schemas(&self, wanted: Option<bool>) -> bool {
         let (keeps, refuses) = match &self.wire {
             Wire::Http(http) => (http.keeps_schemas(), http.refuses_schemas()),
+            // It is held to them, but not to every schema.
+            Wire::Embedded(_) => (false, false),
             Wire::Function(_) | Wire::Replay(_) | Wire::Program(_) | Wire::Echo => (false, false),
             #[cfg(test)]
             Wire::Scripted(_) => (false, false),
@@ -282,7 +290,11 @@ impl Backend {
     pub fn recorded_repeats(&self) -> Option<u32> {
         match &self.wire {
             Wire::Replay(replay) => Some(replay.repeats()),
-            Wire::Http(_) | Wire::Program(_) | Wire::Function(_) | Wire::Echo => None,
+            Wire::Http(_)
+            | Wire::Program(_)
+            | Wire::Function(_)
+            | Wire::Embedded(_)
+            | Wire::Echo => None,
             #[cfg(test)]
             Wire::Scripted(_) => None,
         }
@@ -292,7 +304,11 @@ impl Backend {
     pub fn is_replay(&self) -> bool {
         match &self.wire {
             Wire::Replay(_) => true,
-            Wire::Http(_) | Wire::Program(_) | Wire::Function(_) | Wire::Echo => false,
+            Wire::Http(_)
+            | Wire::Program(_)
+            | Wire::Function(_)
+            | Wire::Embedded(_)
+            | Wire::Echo => false,
             #[cfg(test)]
             Wire::Scripted(_) => false,
         }
@@ -334,7 +350,11 @@ impl Backend {
     pub fn http(&self) -> Option<&Http> {
         match &self.wire {
             Wire::Http(http) => Some(http),
-            Wire::Program(_) | Wire::Function(_) | Wire::Replay(_) | Wire::Echo => None,
+            Wire::Program(_)
+            | Wire::Function(_)
+            | Wire::Embedded(_)
+            | Wire::Replay(_)
+            | Wire::Echo => None,
             #[cfg(test)]
             Wire::Scripted(_) => None,
         }
@@ -359,7 +379,7 @@ impl Backend {
         match &self.wire {
             Wire::Http(http) => http.own_values(case),
             Wire::Function(_) => Some(json!(case.prompt_vars)),
-            Wire::Program(_) | Wire::Replay(_) | Wire::Echo => None,
+            Wire::Program(_) | Wire::Embedded(_) | Wire::Replay(_) | Wire::Echo => None,
             #[cfg(test)]
             Wire::Scripted(_) => None,
         }

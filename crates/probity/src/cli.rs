@@ -5,6 +5,7 @@ pub(crate) mod demo;
 pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod judge;
+pub(crate) mod model;
 pub(crate) mod report;
 pub(crate) mod run;
 
@@ -269,6 +270,19 @@ Examples:
   probity cache clear"
     )]
     Cache(run::CacheCommand),
+
+    /// Fetch, list or remove models for backends of kind `embedded`
+    ///
+    /// They are kept in the folder that `PROBITY_MODELS` names, else in `probity/models` of the user's
+    /// cache.
+    #[command(
+        subcommand,
+        after_help = "\
+Examples:
+  probity model pull smollm2-135m
+  probity model list"
+    )]
+    Model(model::ModelCommand),
 
     /// Evaluate models that judge answers
     #[command(

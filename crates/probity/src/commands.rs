@@ -16,6 +16,7 @@ mod import;
 mod init;
 mod judge;
 mod merge;
+mod model;
 mod page;
 mod project;
 mod report;
@@ -52,6 +53,7 @@ pub(crate) fn run(command: Command, printer: &Printer) -> Result<Exit, Failure> 
         Command::Merge(args) => merge::run(&args, printer),
         Command::Config(command) => config::run(&command, printer),
         Command::Cache(command) => cache::run(&command, printer),
+        Command::Model(command) => model::run(&command, printer),
         Command::Judge(command) => judge::run(&command, printer),
         Command::Classify(args) => classify::run(&args, printer),
         Command::Check(command) => check::run(command, printer),

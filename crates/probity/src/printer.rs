@@ -150,6 +150,11 @@ impl Printer {
         Progress { shown, last: None }
     }
 
+    /// The same for a job that prints nothing meanwhile.
+    pub(crate) fn long_progress(&self) -> Progress {
+        Progress { shown: io::stderr().is_terminal() && !self.silent, last: None }
+    }
+
     /// Shows why the command failed.
     pub(crate) fn failure(&self, failure: &Failure) {
         let mut err = self.err();

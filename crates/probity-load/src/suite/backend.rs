@@ -1,6 +1,7 @@
 //! Backends: what can be asked.
 
 mod custom;
+mod embedded;
 mod keys;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use probity_core::{
 };
 
 pub use custom::{CustomBody, CustomHttp, Method, UsagePointers};
+pub use embedded::EmbeddedModel;
 pub(super) use keys::{KEY_IN_FILE, may_hold_key};
 use keys::{is_key, refuse_keys};
 
@@ -108,6 +110,8 @@ backend_kinds! {
     GithubModels => "github-models", Server, Some("model");
     /// Any server; the suite says what is sent, and where the reply stands.
     Http => "http", Custom, Some("url");
+    /// A model in this process.
+    Embedded => "embedded", Engine, None;
     /// Claude Code's command line.
     Claude => "claude", Program, None;
     /// Codex' command line.
@@ -137,6 +141,8 @@ pub enum Way {
     Program,
     /// By calling a function in a process that stays up.
     Function,
+    /// By an engine in this process.
+    Engine,
     /// By looking into a file.
     File,
     /// Not at all.
@@ -154,15 +160,24 @@ impl BackendKind {
         matches!(self.way(), Way::Function)
     }
 
+    /// Whether a model in this process answers.
+    pub const fn is_embedded(self) -> bool {
+        matches!(self.way(), Way::Engine)
+    }
+
     /// Whether it can be asked how relevant texts are. Whether a server has a model for that, it says
     /// itself.
     pub const fn reranks(self) -> bool {
-        self.embeds() && !matches!(self, Self::Azure | Self::Ollama | Self::Gemini | Self::Vertex)
+        self.embeds()
+            && !matches!(
+                self,
+                Self::Azure | Self::Ollama | Self::Gemini | Self::Vertex | Self::Embedded
+            )
     }
 
     /// Whether it can be asked for embeddings. Whether a server has a model for them, it says itself.
     pub const fn embeds(self) -> bool {
-        matches!(self.way(), Way::Server)
+        matches!(self.way(), Way::Server | Way::Engine)
             && !matches!(self, Self::Anthropic | Self::VertexAnthropic | Self::Bedrock)
     }
 }
@@ -251,8 +266,10 @@ pub struct BackendConfig {
     pub output: Option<Output>,
     /// Variables that the program may see beside the usual ones.
     pub env: Vec<String>,
-    /// The file that answers are replayed from, or that has the function.
+    /// The file that answers are replayed from, or that has the function or the model.
     pub file: Option<String>,
+    /// How a model in this process is loaded and held to a form.
+    pub embedded: EmbeddedModel,
     /// What the function is told.
     pub config: Option<serde_json::Map<String, Value>>,
 }
@@ -280,6 +297,7 @@ impl BackendConfig {
             output: None,
             env: Vec::new(),
             file: None,
+            embedded: EmbeddedModel::default(),
             config: None,
         }
     }
@@ -319,6 +337,9 @@ const KNOWN: &[&str] = &[
     "env",
     "file",
     "config",
+    "context",
+    "threads",
+    "grammar",
 ];
 
 fn decode_backend(name: &str, node: &Node, findings: &mut Findings) -> Option<BackendConfig> {
@@ -368,6 +389,7 @@ fn decode_backend(name: &str, node: &Node, findings: &mut Findings) -> Option<Ba
         output: decode_output(&mut fields),
         env: fields.texts("env"),
         file: fields.text("file"),
+        embedded: embedded::decode(&mut fields),
         config: decode_config(&mut fields),
         ..BackendConfig::new(name, kind)
     };
@@ -400,6 +422,7 @@ fn require(config: &BackendConfig, node: &Node, fields: &mut Fields<'_, '_>) {
         fields.findings().error("foreign-field", &span, message);
     }
     custom::check(config, fields);
+    embedded::check(config, node, fields);
     if config.base_url.as_ref().is_some_and(|url| url.contains('#')) {
         let span = fields.span("base_url");
         let message = "`base_url` must not have a fragment: no server gets to see it".to_owned();
@@ -510,7 +533,9 @@ type OfKind = fn(BackendKind) -> bool;
 const FOREIGN: &[(&[&str], OfKind)] = &[
     (&["command", "transport", "output", "output_pointer"], BackendKind::is_program),
     (&["env"], |kind| kind.is_program() || kind.is_function()),
-    (&["file"], |kind| kind == BackendKind::Replay || kind.is_function()),
+    (&["file"], |kind| kind == BackendKind::Replay || kind.is_function() || kind.is_embedded()),
+    (embedded::OWN, BackendKind::is_embedded),
+    (embedded::OF_OTHERS, |kind| !kind.is_embedded()),
     (&["config"], BackendKind::is_function),
     (&["stream"], |kind| matches!(kind.way(), Way::Server)),
     (custom::OF_CUSTOM, |kind| kind == BackendKind::Http),

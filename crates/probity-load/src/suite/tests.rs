@@ -77,6 +77,37 @@ fn a_runner_without_backends_has_all_of_them() {
 }
 
 #[test]
+fn a_model_in_this_process_is_named_once() {
+    let of = |keys: &str| {
+        let text = format!(
+            "[backends.m]\nkind = \"embedded\"\n{keys}\n\
+             [[runners]]\nname = \"r\"\ndataset = \"d.jsonl\"\n"
+        );
+        parse(&text)
+    };
+    let (suite, problems) =
+        of("file = \"m.gguf\"\ncontext = 512\nthreads = 2\nresponse_format = \"json\"");
+    assert_eq!(problems, [""; 0]);
+    let suite = suite.unwrap();
+    let backend = suite.backend("m").unwrap();
+    assert_eq!((backend.embedded.context, backend.embedded.threads), (Some(512), Some(2)));
+    assert_eq!(of("").1, ["backend `m` of kind `embedded` needs `model` or `file`"]);
+    assert_eq!(of("model = \"a\"\nfile = \"b\"").1, ["backend `m` has both `model` and `file`"]);
+    assert_eq!(
+        of("model = \"a\"\nbase_url = \"http://h/v1\"\nstream = true").1,
+        [
+            "`stream` does not apply to a backend of kind `embedded`",
+            "`base_url` does not apply to a backend of kind `embedded`",
+        ]
+    );
+    assert_eq!(
+        of("model = \"a\"\ngrammar = \"root ::= [a]\"\nresponse_format = \"json\"").1,
+        ["`grammar` and `response_format` both say what answers look like"]
+    );
+    assert_eq!(of("model = \"a\"\nthreads = 0").1.len(), 1);
+}
+
+#[test]
 fn what_a_suite_cannot_mean_is_said() {
     let text = r#"
 version = "2"

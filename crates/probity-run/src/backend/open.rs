@@ -23,6 +23,7 @@ use serde_json::json;
 use super::{
     Backend, Wire, address,
     dialect::{self, DialectSpec, KeyHeader, Service},
+    embedded::{self, Embedded, EmbeddedError, Use},
     function::{self, Function},
     http::{Client, Http, HttpConfig},
     language::{BodySettings, Language, Spoken},
@@ -67,6 +68,14 @@ pub enum BackendError {
     /// It is a program, and cannot be called as the suite says.
     #[error(transparent)]
     Program(#[from] ProgramError),
+    /// Its model is in this process, and cannot be used.
+    #[error("backend `{backend}`: {error}")]
+    Embedded {
+        /// The backend.
+        backend: String,
+        /// Why not.
+        error: EmbeddedError,
+    },
     /// A key or header has characters that no header may have.
     #[error("the value of `{variable}` cannot be sent in a header")]
     BadHeader {
@@ -158,6 +167,7 @@ impl BackendError {
                     "`aws configure export-credentials --format env` prints those of a profile";
                 Some(hint.to_owned())
             }
+            Self::Embedded { error, .. } => error.hint(),
             Self::Program(_)
             | Self::NoUrl { .. }
             | Self::NoAddress { .. }
@@ -200,11 +210,15 @@ impl BackendFactory<'_> {
             }
             Way::Program => self.open_program(config),
             Way::Function => self.open_function(config),
+            Way::Engine => self.open_embedded(config, Use::Answers),
         }
     }
 
     /// Makes a backend ready to embed texts.
     pub fn open_embedder(&self, config: &BackendConfig) -> Result<Backend, BackendError> {
+        if config.kind.is_embedded() {
+            return self.open_embedded(config, Use::Embeddings);
+        }
         let service = config.kind.embeds().then(|| Service::of(config.kind));
         let Some((service, dialect)) = service.and_then(|it| Some((it, it.embeddings?))) else {
             let (backend, kind) = (config.name.clone(), config.kind.as_str());
@@ -267,6 +281,16 @@ impl BackendFactory<'_> {
         );
         let not_applied = function::not_applied(config);
         Ok(self.backend(config, Wire::Function(function), None, not_applied))
+    }
+
+    fn open_embedded(&self, config: &BackendConfig, use_for: Use) -> Result<Backend, BackendError> {
+        let opened = Embedded::open(config, self.folder, self.variables, use_for);
+        let backend = |error| BackendError::Embedded { backend: config.name.clone(), error };
+        let embedded = opened.map_err(backend)?;
+        let model = embedded.model().to_owned();
+        let backend = self.backend(config, Wire::Embedded(embedded), None, Vec::new());
+        // Nobody asks for money.
+        Ok(Backend { model: Some(model), reports_cost: true, ..backend })
     }
 
     fn concurrency(&self, config: &BackendConfig) -> u64 {
@@ -344,6 +368,9 @@ impl BackendFactory<'_> {
             let text = std::fs::read(self.folder.join(split_name(file).0)).unwrap_or_default();
             parameters["function"] = json!([file, InputDigest::of([&text[..]]).to_string()]);
             parameters["config"] = json!(config.config);
+        }
+        if config.kind.is_embedded() {
+            parameters["embedded"] = embedded::parameters(config, self.folder);
         }
         if let Some(logprobs) = logprobs {
             parameters["logprobs"] = json!(logprobs);
@@ -558,10 +585,11 @@ fn secret_header(text: &str, variable: &str) -> Result<HeaderValue, BackendError
 /// Servers take what the run allows; a program for each call is another matter.
 fn default_concurrency(kind: BackendKind, settings: &Settings) -> u64 {
     const PROGRAMS: u64 = 4;
-    if kind.is_program() || kind.is_function() {
-        PROGRAMS.min(settings.max_concurrency)
-    } else {
-        settings.max_concurrency
+    match kind.way() {
+        Way::Program | Way::Function => PROGRAMS.min(settings.max_concurrency),
+        // It answers one question after the other.
+        Way::Engine => 1,
+        Way::Server | Way::Custom | Way::File | Way::Nobody => settings.max_concurrency,
     }
 }
 

@@ -142,7 +142,12 @@ fn backend(name: &str, acts: Vec<Vec<(Duration, Act)>>, max_concurrency: u64) ->
 fn script(backend: &Backend) -> &Scripted {
     match &backend.wire {
         Wire::Scripted(script) => script,
-        Wire::Http(_) | Wire::Program(_) | Wire::Function(_) | Wire::Replay(_) | Wire::Echo => {
+        Wire::Http(_)
+        | Wire::Program(_)
+        | Wire::Function(_)
+        | Wire::Embedded(_)
+        | Wire::Replay(_)
+        | Wire::Echo => {
             unreachable!("these tests make scripted backends only")
         }
     }

@@ -10,6 +10,7 @@ use probity_load::{
 use probity_run::{
     backend::{
         About, Ask, Backend, Wire,
+        embedded::Embedded,
         http::{self, Client, Http, HttpProbe},
         program::{Probe, Support},
     },
@@ -123,6 +124,7 @@ impl Report {
                     Err(why) => self.trouble("function", &one_line(&why, 300)),
                 }
             }
+            Wire::Embedded(model) => self.embedded(model),
             Wire::Replay(_) => self.line("answers", "from a recording, no backend is asked"),
             Wire::Echo => self.line("answers", "the prompt itself"),
         }
@@ -171,6 +173,20 @@ impl Report {
                 }
             }
         }
+    }
+
+    fn embedded(&mut self, model: &Embedded) {
+        let (load, header) = (model.load(), model.header());
+        self.line("file", &load.path.display().to_string());
+        let name = header.name.as_deref().unwrap_or("a model without a name");
+        self.line(
+            "holds",
+            &format!("{}, {}", one_line(name, 60), one_line(&header.architecture, 30)),
+        );
+        let trained =
+            header.context.map(|it| format!(", the model takes {it}")).unwrap_or_default();
+        self.line("context", &format!("{} tokens{trained}", load.context));
+        self.line("threads", &load.threads.to_string());
     }
 
     fn program(&mut self, probe: &Probe) {

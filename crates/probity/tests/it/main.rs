@@ -37,6 +37,7 @@ mod judge;
 mod loading;
 mod made_ids;
 mod metrics;
+mod model;
 mod only_vars;
 mod pipes;
 mod project;

@@ -76,6 +76,7 @@ const fn prefix(kind: BackendKind) -> Option<&'static str> {
         | BackendKind::Command
         | BackendKind::Python
         | BackendKind::Node
+        | BackendKind::Embedded
         | BackendKind::Replay => None,
     }
 }

@@ -26,7 +26,12 @@ fn config(kind: BackendKind) -> BackendConfig {
 fn url(backend: &Backend) -> &str {
     match &backend.wire {
         Wire::Http(http) => http.url(),
-        Wire::Echo | Wire::Program(_) | Wire::Function(_) | Wire::Replay(_) | Wire::Scripted(_) => {
+        Wire::Echo
+        | Wire::Program(_)
+        | Wire::Function(_)
+        | Wire::Embedded(_)
+        | Wire::Replay(_)
+        | Wire::Scripted(_) => {
             unreachable!("asked over HTTP")
         }
     }

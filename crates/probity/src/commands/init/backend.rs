@@ -81,10 +81,20 @@ fn check(kind: BackendKind, model: Option<&str>, url: Option<&str>) -> Result<()
             Some(format!("a backend of kind `{name}` needs a model"))
         }
         Way::Program if url.is_some() => Some(format!("`{name}` is a program and has no URL")),
+        Way::Engine if model.is_none() => {
+            Some(format!("a backend of kind `{name}` needs a model, such as `{name}:smollm2-135m`"))
+        }
+        Way::Engine if url.is_some() => Some(format!("`{name}` is no server and has no URL")),
         Way::Nobody if model.is_some() || url.is_some() => {
             Some(format!("`{name}` is not a model: it stands alone"))
         }
-        Way::Server | Way::Custom | Way::Program | Way::Function | Way::File | Way::Nobody => None,
+        Way::Server
+        | Way::Custom
+        | Way::Program
+        | Way::Function
+        | Way::Engine
+        | Way::File
+        | Way::Nobody => None,
     };
     wrong.map_or(Ok(()), |wrong| Err(InvalidBackend(wrong)))
 }
@@ -111,7 +121,7 @@ impl BackendChoice {
 
     /// Programs cannot be told how to answer, and an echo has no choice.
     fn takes_limits(&self) -> bool {
-        self.kind.way() == Way::Server
+        matches!(self.kind.way(), Way::Server | Way::Engine)
     }
 
     fn keys(&self) -> String {
@@ -153,6 +163,7 @@ mod tests {
         check("echo", r#"kind = "echo""#);
         check("vllm", r#"kind = "vllm", temperature = 0"#);
         check("groq:m", r#"kind = "groq", model = "m", temperature = 0"#);
+        check("embedded:m", r#"kind = "embedded", model = "m", temperature = 0"#);
     }
 
     #[test]

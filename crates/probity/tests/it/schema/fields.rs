@@ -309,6 +309,12 @@ kind = "python"
 file = "f.py"
 config = { a = 1 }
 env = ["X"]
+[backends.inside]
+kind = "embedded"
+file = "m.gguf"
+context = 2048
+threads = 2
+grammar = "root ::= [a-z]+"
 [[runners]]
 name = "r"
 kind = "respond"
