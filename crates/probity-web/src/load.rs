@@ -1,0 +1,199 @@
+//! What pages and answers to programs are made of, read from the store.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use probity_core::{record::CaseRecord, view::RunView};
+use probity_report::{
+    compare::{self, CompareError, Comparison, Entrant, Terms},
+    trend::{Point, Trend},
+};
+use probity_store::{
+    CasesPage, GridPage, LaneView, Reader, RunRow, RunsPage, Standing, StoreError,
+};
+
+use crate::{
+    filter::{CaseFilter, GridFilter, RunFilter},
+    problem::Problem,
+    site::Site,
+};
+
+/// Runs that are compared at once.
+pub(crate) const MOST_COMPARED: usize = 6;
+/// Runs of a trend at most.
+pub(crate) const MOST_POINTS: usize = 200;
+
+/// One run with its lanes and figures.
+pub(crate) struct Run {
+    pub(crate) row: RunRow,
+    pub(crate) lanes: Vec<LaneView>,
+    pub(crate) view: Arc<RunView>,
+}
+
+/// A page of runs, each with how it came out.
+pub(crate) struct Runs {
+    pub(crate) runs: Vec<(RunRow, Vec<LaneView>, Standing)>,
+    pub(crate) next: Option<i64>,
+}
+
+/// A page of results, and the run that they are of.
+pub(crate) struct Cases {
+    pub(crate) row: RunRow,
+    pub(crate) lanes: Vec<LaneView>,
+    /// For each lane that was asked for its place among all.
+    pub(crate) chosen: Vec<usize>,
+    pub(crate) page: CasesPage,
+}
+
+/// One case: what each lane made of it, a repeat each.
+pub(crate) struct Case {
+    pub(crate) row: RunRow,
+    pub(crate) id: String,
+    /// How many lanes the run has.
+    pub(crate) lanes: usize,
+    pub(crate) results: Vec<(usize, LaneView, CaseRecord)>,
+}
+
+/// A page of a grid.
+pub(crate) struct Grid {
+    pub(crate) row: RunRow,
+    pub(crate) runners: Vec<String>,
+    pub(crate) runner: String,
+    /// How many lanes the run has.
+    pub(crate) count: usize,
+    /// The columns, each with its place among all lanes of the run.
+    pub(crate) lanes: Vec<(usize, LaneView)>,
+    pub(crate) page: GridPage,
+}
+
+pub(crate) fn runs(site: &Site, reader: &Reader, filter: &RunFilter) -> Result<Runs, Problem> {
+    let RunsPage { runs, next } = reader.runs_page(&filter.query()?)?;
+    let runs = runs.into_iter().map(|row| {
+        let (lanes, standing) = (reader.lanes(&row)?, site.standing(reader, &row)?);
+        Ok((row, lanes, standing))
+    });
+    Ok(Runs { runs: runs.collect::<Result<_, StoreError>>()?, next })
+}
+
+pub(crate) fn run(site: &Site, reader: &Reader, name: &str) -> Result<Run, Problem> {
+    let row = reader.find(name)?;
+    let (lanes, view) = (reader.lanes(&row)?, site.view(reader, &row)?);
+    Ok(Run { row, lanes, view })
+}
+
+pub(crate) fn cases(reader: &Reader, name: &str, filter: &CaseFilter) -> Result<Cases, Problem> {
+    let row = reader.find(name)?;
+    let lanes = reader.lanes(&row)?;
+    let meant = filter.lanes(&lanes)?;
+    let page = reader.cases_page(&meant, &filter.query(reader)?)?;
+    let is_meant = |lane: &LaneView| meant.iter().any(|it| std::ptr::eq(*it, lane));
+    let chosen = (0..lanes.len()).filter(|at| is_meant(&lanes[*at])).collect();
+    Ok(Cases { row, chosen, page, lanes })
+}
+
+pub(crate) fn case(reader: &Reader, name: &str, id: &str) -> Result<Case, Problem> {
+    let row = reader.find(name)?;
+    let mut results = Vec::new();
+    let lanes = reader.lanes(&row)?;
+    let count = lanes.len();
+    for (at, lane) in lanes.into_iter().enumerate() {
+        let records = reader.case(&lane, id)?;
+        results.extend(records.into_iter().map(|record| (at, lane.clone(), record)));
+    }
+    if results.is_empty() {
+        let message = format!("run `{}` has no result for a case `{id}`", row.short());
+        return Err(Problem::not_found(message));
+    }
+    Ok(Case { row, id: id.to_owned(), lanes: count, results })
+}
+
+pub(crate) fn grid(reader: &Reader, name: &str, filter: &GridFilter) -> Result<Grid, Problem> {
+    let row = reader.find(name)?;
+    let lanes = reader.lanes(&row)?;
+    let mut runners: Vec<String> = Vec::new();
+    for lane in &lanes {
+        if !runners.contains(&lane.lane.runner) {
+            runners.push(lane.lane.runner.clone());
+        }
+    }
+    let runner = match &filter.runner {
+        None => runners.first().cloned().unwrap_or_default(),
+        Some(name) if runners.contains(name) => name.clone(),
+        Some(name) => return Err(Problem::not_found(format!("the run has no runner `{name}`"))),
+    };
+    let count = lanes.len();
+    let lanes: Vec<(usize, LaneView)> =
+        lanes.into_iter().enumerate().filter(|(_, it)| it.lane.runner == runner).collect();
+    let columns: Vec<&LaneView> = lanes.iter().map(|(_, it)| it).collect();
+    let page = reader.grid_page(&columns, &filter.query())?;
+    Ok(Grid { row, runners, runner, count, lanes, page })
+}
+
+/// Runs beside each other, the first of which the others are held against. A run may name a part of itself: `RUN@BACKEND`.
+pub(crate) struct Compared {
+    pub(crate) comparison: Comparison,
+    /// For each side its run and its lane, with the lane's place.
+    pub(crate) lanes: Vec<(RunRow, usize, LaneView)>,
+}
+
+pub(crate) fn compared(
+    site: &Site,
+    reader: &Reader,
+    names: &[String],
+) -> Result<Compared, Problem> {
+    let (mut entrants, mut lanes) = (Vec::new(), Vec::new());
+    for (at, name) in names.iter().enumerate() {
+        let (name, part) = match name.split_once('@') {
+            Some((name, part)) => (name, Some(part)),
+            None => (name.as_str(), None),
+        };
+        let Run { row, lanes: views, view } = run(site, reader, name)?;
+        let before = entrants.len();
+        for (place, (lane, report)) in views.into_iter().zip(&view.lanes).enumerate() {
+            if part.is_some_and(|it| !lane.lane.key().is_meant_by(it)) {
+                continue;
+            }
+            let name = format!("{} {}", row.short(), report.title());
+            let outcomes = reader.case_outcomes(&lane)?;
+            entrants.push(Entrant { run: at, name, report: report.clone(), outcomes });
+            lanes.push((row.clone(), place, lane));
+        }
+        if let Some(part) = part.filter(|_| entrants.len() == before) {
+            let message = format!("run `{}` has no variant or backend `{part}`", row.short());
+            return Err(Problem::not_found(message));
+        }
+    }
+    let terms = Terms { any_dataset: true, difference: 0.05, with_unchanged: false };
+    let comparison = compare::build(entrants, &terms).map_err(unlike)?;
+    Ok(Compared { comparison, lanes })
+}
+
+fn unlike(error: CompareError) -> Problem {
+    Problem::bad_request(error.to_string()).hint(match error {
+        CompareError::Several { .. } => "name one: RUN@BACKEND or RUN@VARIANT",
+        CompareError::OtherDataset(_)
+        | CompareError::NothingInCommon(_)
+        | CompareError::NoRunner { .. } => error.hint(),
+    })
+}
+
+/// How the lanes of a suite did over its last runs.
+pub(crate) fn trends(
+    site: &Site,
+    reader: &Reader,
+    suite: &str,
+    most: usize,
+) -> Result<Vec<Trend>, Problem> {
+    let filter = RunFilter { suite: Some(suite.to_owned()), limit: most, ..RunFilter::default() };
+    let mut runs = reader.runs_page(&filter.query()?)?.runs;
+    runs.reverse();
+    let mut trends: BTreeMap<String, Vec<Point>> = BTreeMap::new();
+    for run in &runs {
+        let view = site.view(reader, run)?;
+        for report in &view.lanes {
+            let (run, started_ms) = (view.short.clone(), view.started_ms);
+            let point = Point { run, started_ms, report: report.clone() };
+            trends.entry(report.title()).or_default().push(point);
+        }
+    }
+    Ok(trends.into_iter().map(|(title, points)| Trend { title, points }).collect())
+}
