@@ -66,6 +66,8 @@ step 'docs'
 RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked --quiet
 step 'report in a browser'
 scripts/report-browser-test
+step 'site in a browser'
+scripts/view-browser-test
 step 'real model'
 scripts/real-model-test
 

@@ -208,15 +208,6 @@ impl Reader {
         Ok(standing)
     }
 
-    /// How the results of a run came out, over all its lanes.
-    pub fn run_standing(&self, run: &RunRow) -> Result<Standing, StoreError> {
-        let mut sum = Standing::default();
-        for lane in self.lanes(run)? {
-            sum.add(&self.standing(&lane)?);
-        }
-        Ok(sum)
-    }
-
     /// How the named scores of lanes are spread.
     pub fn score_bars(&self, lanes: &[&LaneView]) -> Result<Vec<ScoreBars>, StoreError> {
         let mut all: Vec<ScoreBars> = Vec::new();
@@ -242,5 +233,41 @@ impl Reader {
         };
         read().map_err(StoreError::Read)?;
         Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::Connection;
+
+    use crate::schema;
+
+    fn plan(sql: &str) -> String {
+        let connection = Connection::open_in_memory().unwrap();
+        schema::migrate(&connection, std::path::Path::new("memory")).unwrap();
+        let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let lines = statement.query_map([], |row| row.get::<_, String>(3)).unwrap();
+        lines.map(Result::unwrap).collect::<Vec<_>>().join("; ")
+    }
+
+    #[test]
+    fn counts_and_pages_read_no_texts() {
+        for sql in [
+            "SELECT verdict, class, count(*), sum(cost_usd), count(cost_usd) FROM results
+             WHERE lane = 1 AND stale = 0 GROUP BY verdict, class",
+            "SELECT r.id FROM results r WHERE r.lane IN (1, 2) AND r.stale = 0 AND r.verdict = 'fail'
+             ORDER BY r.case_id, r.lane, r.repeat LIMIT 101",
+            "SELECT count(*) FROM results r WHERE r.lane IN (1, 2) AND r.stale = 0 AND r.class = 'pass'",
+        ] {
+            let plan = plan(sql);
+            assert!(plan.contains("USING COVERING INDEX results_by_outcome"), "{sql}: {plan}");
+        }
+    }
+
+    #[test]
+    fn results_in_the_order_of_their_ids_are_not_sorted() {
+        let plan =
+            plan("SELECT * FROM results WHERE lane = 1 AND stale = 0 ORDER BY case_id, repeat");
+        assert!(plan.contains("sqlite_autoindex_results_1") && !plan.contains("TEMP"), "{plan}");
     }
 }

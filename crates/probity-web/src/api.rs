@@ -78,12 +78,12 @@ pub(crate) async fn answer(
             site.read(compared).await
         }
         ["trends"] => {
-            let suite = query.take("suite");
+            let name = query.take("suite");
             let most = query.take_limit(50, load::MOST_POINTS)?;
             query.finish()?;
-            let suite = suite.ok_or_else(|| Problem::bad_request("`suite` is missing"))?;
+            let name = name.ok_or_else(|| Problem::bad_request("`suite` is missing"))?;
             let trends = move |site: &Site, reader: &_| {
-                Ok(trend::json(&load::trends(site, reader, &suite, most)?))
+                Ok(trend::json(&load::trends(site, reader, &name, most)?))
             };
             site.read(trends).await
         }
@@ -107,7 +107,7 @@ fn listed(row: &RunRow, lanes: &[LaneView], standing: &Standing) -> Value {
         "status": row.status,
         "started": time(row.started_ms),
         "finished": row.finished_ms.map(time),
-        "lanes": lanes.iter().map(|it| lane(it)).collect::<Vec<_>>(),
+        "lanes": lanes.iter().map(lane).collect::<Vec<_>>(),
         "verdicts": verdicts(&standing.verdicts),
         "classes": classes(&standing.classes),
         "pass_rate": standing.verdicts.rate(),

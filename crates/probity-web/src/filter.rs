@@ -13,7 +13,9 @@ use crate::{problem::Problem, query::Query};
 const RUNS: usize = 50;
 /// Results on a page.
 const CASES: usize = 100;
-/// Rows on a page at most.
+/// Runs on a page at most.
+const MOST_RUNS: usize = 200;
+/// Results on a page at most.
 const MOST: usize = 500;
 /// Cases in a page of a grid.
 const GRID: usize = 25;
@@ -46,7 +48,7 @@ impl RunFilter {
             since: query.take_as("since", "a date such as 2026-01-31")?,
             until: query.take_as("until", "a date such as 2026-01-31")?,
             after: query.take_as("after", "the end of a page")?,
-            limit: query.take_limit(RUNS, MOST)?,
+            limit: query.take_limit(RUNS, MOST_RUNS)?,
         })
     }
 

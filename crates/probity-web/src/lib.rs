@@ -73,13 +73,10 @@ impl Server {
         let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
         loop {
             let place = Arc::clone(&places).acquire_owned().await.map_err(io::Error::other)?;
-            let stream = match self.listener.accept().await {
-                Ok((stream, _)) => stream,
+            let Ok((stream, _)) = self.listener.accept().await else {
                 // One that went away again, or too many open files: the next one may do better.
-                Err(_) => {
-                    tokio::time::sleep(Duration::from_millis(50)).await;
-                    continue;
-                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
             };
             let (site, guard) = (Arc::clone(&self.site), Arc::clone(&self.guard));
             tokio::spawn(async move {

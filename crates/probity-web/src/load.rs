@@ -2,11 +2,17 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use probity_core::{record::CaseRecord, view::RunView};
+use probity_core::{
+    classification::Verdict,
+    metrics::{Metrics, Slice, Verdicts},
+    record::CaseRecord,
+    view::{LaneReport, RunView},
+};
 use probity_report::{
     compare::{self, CompareError, Comparison, Entrant, Terms},
     trend::{Point, Trend},
 };
+use probity_stats::proportion::wilson_95;
 use probity_store::{
     CasesPage, GridPage, LaneView, Reader, RunRow, RunsPage, Standing, StoreError,
 };
@@ -68,7 +74,8 @@ pub(crate) struct Grid {
 pub(crate) fn runs(site: &Site, reader: &Reader, filter: &RunFilter) -> Result<Runs, Problem> {
     let RunsPage { runs, next } = reader.runs_page(&filter.query()?)?;
     let runs = runs.into_iter().map(|row| {
-        let (lanes, standing) = (reader.lanes(&row)?, site.standing(reader, &row)?);
+        let lanes = reader.lanes(&row)?;
+        let standing = site.standing(reader, &row, &lanes)?;
         Ok((row, lanes, standing))
     });
     Ok(Runs { runs: runs.collect::<Result<_, StoreError>>()?, next })
@@ -87,7 +94,7 @@ pub(crate) fn cases(reader: &Reader, name: &str, filter: &CaseFilter) -> Result<
     let page = reader.cases_page(&meant, &filter.query(reader)?)?;
     let is_meant = |lane: &LaneView| meant.iter().any(|it| std::ptr::eq(*it, lane));
     let chosen = (0..lanes.len()).filter(|at| is_meant(&lanes[*at])).collect();
-    Ok(Cases { row, chosen, page, lanes })
+    Ok(Cases { row, lanes, chosen, page })
 }
 
 pub(crate) fn case(reader: &Reader, name: &str, id: &str) -> Result<Case, Problem> {
@@ -163,11 +170,11 @@ pub(crate) fn compared(
         }
     }
     let terms = Terms { any_dataset: true, difference: 0.05, with_unchanged: false };
-    let comparison = compare::build(entrants, &terms).map_err(unlike)?;
+    let comparison = compare::build(entrants, &terms).map_err(|error| unlike(&error))?;
     Ok(Compared { comparison, lanes })
 }
 
-fn unlike(error: CompareError) -> Problem {
+fn unlike(error: &CompareError) -> Problem {
     Problem::bad_request(error.to_string()).hint(match error {
         CompareError::Several { .. } => "name one: RUN@BACKEND or RUN@VARIANT",
         CompareError::OtherDataset(_)
@@ -180,20 +187,51 @@ fn unlike(error: CompareError) -> Problem {
 pub(crate) fn trends(
     site: &Site,
     reader: &Reader,
-    suite: &str,
+    name: &str,
     most: usize,
 ) -> Result<Vec<Trend>, Problem> {
-    let filter = RunFilter { suite: Some(suite.to_owned()), limit: most, ..RunFilter::default() };
+    let filter = RunFilter { suite: Some(name.to_owned()), limit: most, ..RunFilter::default() };
     let mut runs = reader.runs_page(&filter.query()?)?.runs;
     runs.reverse();
     let mut trends: BTreeMap<String, Vec<Point>> = BTreeMap::new();
-    for run in &runs {
-        let view = site.view(reader, run)?;
-        for report in &view.lanes {
-            let (run, started_ms) = (view.short.clone(), view.started_ms);
-            let point = Point { run, started_ms, report: report.clone() };
-            trends.entry(report.title()).or_default().push(point);
+    for row in &runs {
+        for report in reports(site, reader, row)? {
+            let (run, started_ms) = (row.short().to_owned(), row.started_ms);
+            trends.entry(report.title()).or_default().push(Point { run, started_ms, report });
         }
     }
     Ok(trends.into_iter().map(|(title, points)| Trend { title, points }).collect())
+}
+
+/// The lanes of a run as trends need them: how many passed, and what that cost.
+///
+/// Where every result counts for itself, counts are all that this takes. Others have their figures made from all results.
+fn reports(site: &Site, reader: &Reader, run: &RunRow) -> Result<Vec<LaneReport>, Problem> {
+    let lanes = reader.lanes(run)?;
+    let is_plain = |it: &LaneView| {
+        it.lane.repeat <= 1 && it.lane.judging.min_pass.is_none() && it.lane.skills.is_none()
+    };
+    if !lanes.iter().all(is_plain) {
+        return Ok(site.view(reader, run)?.lanes.clone());
+    }
+    let standings = site.standings(reader, run, &lanes)?;
+    Ok(lanes.into_iter().zip(standings).map(|(view, standing)| counted(view, &standing)).collect())
+}
+
+fn counted(view: LaneView, standing: &Standing) -> LaneReport {
+    let LaneView { lane, status, .. } = view;
+    let mut verdicts = Verdicts::default();
+    let Verdicts { pass, fail, error, undecided } = standing.verdicts;
+    verdicts.add_many(Verdict::Pass, pass);
+    verdicts.add_many(Verdict::Fail, fail);
+    verdicts.add_many(lane.judging.counted(Verdict::Error), error);
+    verdicts.add_many(Verdict::Undecided, undecided);
+    let metrics = Metrics {
+        all: Slice { verdicts, classes: standing.classes, unjudged: error },
+        interval: wilson_95(verdicts.pass, verdicts.judged()),
+        cost_usd: standing.cost_usd,
+        priced: standing.priced,
+        ..Metrics::default()
+    };
+    LaneReport { lane, status, aborted: 0, error: None, metrics, gates: Vec::new() }
 }

@@ -104,11 +104,10 @@ async fn page(site: &Arc<Site>, parts: &[&str], mut query: Query) -> Result<Resp
             read.await.map(reply::page)
         }
         ["trends"] => {
-            let suite = query.take("suite");
+            let name = query.take("suite");
             let most = query.take_limit(50, load::MOST_POINTS)?;
             query.finish()?;
-            let read =
-                site.read(move |site, reader| pages::trends::make(site, reader, suite, most));
+            let read = site.read(move |site, reader| pages::trends::make(site, reader, name, most));
             read.await.map(reply::page)
         }
         _ => Err(nothing()),

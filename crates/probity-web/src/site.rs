@@ -9,7 +9,7 @@ use std::{
 };
 
 use probity_core::{record::RunStatus, view::RunView};
-use probity_store::{Reader, RunRow, Standing, StoreError};
+use probity_store::{LaneView, Reader, RunRow, Standing, StoreError};
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
 use crate::{Options, live::Live, problem::Problem};
@@ -29,7 +29,7 @@ pub(crate) struct Site {
     turns: Semaphore,
     idle: Mutex<Vec<Opened>>,
     views: Mutex<VecDeque<Kept>>,
-    standings: Mutex<BTreeMap<String, (Ended, Standing)>>,
+    standings: Mutex<BTreeMap<String, (Ended, Vec<Standing>)>>,
 }
 
 /// A connection, and the file that it is to.
@@ -133,18 +133,36 @@ impl Site {
         Ok(view)
     }
 
-    /// How the results of a run came out. That of runs that have ended is counted once.
-    pub(crate) fn standing(&self, reader: &Reader, run: &RunRow) -> Result<Standing, StoreError> {
+    /// How the results of each lane of a run came out. That of runs that have ended is counted once.
+    pub(crate) fn standings(
+        &self,
+        reader: &Reader,
+        run: &RunRow,
+        lanes: &[LaneView],
+    ) -> Result<Vec<Standing>, StoreError> {
         let known = lock(&self.standings).get(&run.run_id).cloned();
-        if let Some((at, standing)) = known
+        if let Some((at, standings)) = known
             && at == ended(run)
             && run.status != RunStatus::Running
         {
-            return Ok(standing);
+            return Ok(standings);
         }
-        let standing = reader.run_standing(run)?;
-        lock(&self.standings).insert(run.run_id.clone(), (ended(run), standing.clone()));
-        Ok(standing)
+        let standings: Vec<Standing> =
+            lanes.iter().map(|lane| reader.standing(lane)).collect::<Result<_, _>>()?;
+        lock(&self.standings).insert(run.run_id.clone(), (ended(run), standings.clone()));
+        Ok(standings)
+    }
+
+    /// How the results of a run came out, over all its lanes.
+    pub(crate) fn standing(
+        &self,
+        reader: &Reader,
+        run: &RunRow,
+        lanes: &[LaneView],
+    ) -> Result<Standing, StoreError> {
+        let mut sum = Standing::default();
+        self.standings(reader, run, lanes)?.iter().for_each(|it| sum.add(it));
+        Ok(sum)
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use maud::{Markup, html};
 use probity_core::{
+    case::Category,
     classification::{Class, Verdict},
     dollars::dollars,
     record::CaseRecord,
@@ -98,7 +99,7 @@ fn choices<'a>(
 ) -> Vec<Choice<'a>> {
     let metrics = || view.lanes.iter().map(|it| &it.metrics);
     let categories: BTreeSet<&str> =
-        metrics().flat_map(|it| it.categories.keys()).map(|it| it.as_str()).collect();
+        metrics().flat_map(|it| it.categories.keys()).map(Category::as_str).collect();
     let tags: BTreeSet<&str> =
         metrics().flat_map(|it| it.tags.keys()).map(String::as_str).collect();
     let has = |class: &Class| metrics().any(|it| it.all.classes.get(*class) > 0);

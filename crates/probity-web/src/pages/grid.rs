@@ -96,7 +96,8 @@ fn cell(grid: &Grid, column: usize, results: &[CaseRecord], first: Option<&str>)
     let href =
         address::case(&grid.row.run_id, &record.case_id, grid.lanes[column].0, record.repeat);
     let passed = results.iter().filter(|it| it.verdict == Verdict::Pass).count();
-    let score = record.classification.scores.iter().filter_map(|it| it.value).fold(None, lowest);
+    let score = record.classification.scores.iter().filter_map(|it| it.value);
+    let score = score.reduce(f64::min);
     html! {
         div.cell-head {
             a href=(href) { (pill(record.verdict)) }
@@ -114,10 +115,6 @@ fn cell(grid: &Grid, column: usize, results: &[CaseRecord], first: Option<&str>)
         }
         @if record.verdict == Verdict::Fail { p.why dir="auto" { (one_line(&record.why(), 240)) } }
     }
-}
-
-fn lowest(least: Option<f64>, value: f64) -> Option<f64> {
-    Some(least.map_or(value, |it| it.min(value)))
 }
 
 /// An answer, with the words marked that the first column does not have at that place.

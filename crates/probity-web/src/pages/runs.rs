@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Runs that a line of rates goes back to.
-const HISTORY: usize = 12;
+const HISTORY: usize = 10;
 
 /// Which suites and backends there are to choose from.
 struct Choices {
@@ -80,7 +80,8 @@ fn histories(
         let mut rates: Vec<Option<f64>> = shown.iter().map(|(_, rate)| *rate).collect();
         let earlier = shown.last().map(|(row, _)| reader.runs_before(row, suite, HISTORY));
         for row in earlier.transpose()?.unwrap_or_default() {
-            rates.push(site.standing(reader, &row)?.verdicts.rate());
+            let lanes = reader.lanes(&row)?;
+            rates.push(site.standing(reader, &row, &lanes)?.verdicts.rate());
         }
         for (at, (row, _)) in shown.iter().enumerate() {
             let back = rates[at..].iter().take(HISTORY).flatten().copied();

@@ -5,7 +5,6 @@ use probity_core::{dollars::dollars, gate::percent};
 use probity_report::{
     html::shown_time,
     plain::one_line,
-    text::millis,
     trend::{Point, Trend},
 };
 use probity_store::Reader;
@@ -21,16 +20,16 @@ const HEIGHT: f64 = 150.0;
 pub(crate) fn make(
     site: &Site,
     reader: &Reader,
-    suite: Option<String>,
+    name: Option<String>,
     most: usize,
 ) -> Result<Markup, Problem> {
     let suites = reader.suites()?;
     let latest = || reader.find("latest").ok().map(|it| it.suite);
-    let suite = suite.or_else(latest).unwrap_or_default();
-    let trends = match suites.contains(&suite) {
-        true => load::trends(site, reader, &suite, most)?,
+    let name = name.or_else(latest).unwrap_or_default();
+    let trends = match suites.contains(&name) {
+        true => load::trends(site, reader, &name, most)?,
         false if suites.is_empty() => Vec::new(),
-        false => return Err(Problem::not_found(format!("no run of `{suite}` is in the store"))),
+        false => return Err(Problem::not_found(format!("no run of `{name}` is in the store"))),
     };
     let content = html! {
         div.head { div.title { h1 { "Trends" } } }
@@ -39,7 +38,7 @@ pub(crate) fn make(
         } @else {
             form.filters method="get" action="/trends" data-auto {
                 select name="suite" aria-label="Suite" {
-                    @for it in &suites { option value=(it) selected[*it == suite] { (one_line(it, 80)) } }
+                    @for it in &suites { option value=(it) selected[*it == name] { (one_line(it, 80)) } }
                 }
                 select name="limit" aria-label="How many runs" {
                     @for it in [20, 50, 100, 200] { option value=(it) selected[it == most] { "last " (it) " runs" } }
@@ -49,7 +48,7 @@ pub(crate) fn make(
             @for trend in &trends { (lane(trend)) }
         }
     };
-    Ok(page(Part::Trends, &format!("Trend of {suite}"), &content))
+    Ok(page(Part::Trends, &format!("Trend of {name}"), &content))
 }
 
 fn lane(trend: &Trend) -> Markup {
@@ -60,7 +59,7 @@ fn lane(trend: &Trend) -> Markup {
             details open[trend.points.len() <= 12] {
                 summary { "Every run" }
                 div.scroll { table.points {
-                    thead { tr { @for name in ["Run", "Began", "Passed", "95 %", "Errors", "p95", "Cost", ""] { th scope="col" { (name) } } } }
+                    thead { tr { @for name in ["Run", "Began", "Passed", "95 %", "Errors", "Cost", ""] { th scope="col" { (name) } } } }
                     tbody {
                         @for (at, point) in trend.points.iter().enumerate().rev() {
                             (row(point, at.checked_sub(1).map(|it| &trend.points[it])))
@@ -82,7 +81,6 @@ fn row(point: &Point, before: Option<&Point>) -> Markup {
             td { b { (percent(verdicts.pass, verdicts.judged())) } }
             td { @if let Some(it) = metrics.interval { (format!("{:.1} to {:.1}", it.low * 100.0, it.high * 100.0)) } }
             td { @if verdicts.error > 0 { (verdicts.error) } }
-            td { @if let Some(latency) = metrics.latency { (millis(latency.p95)) } }
             td { @if metrics.priced > 0 { (dollars(metrics.cost_usd)) } }
             td.note { (point.remarks(before).join(", ")) }
         }

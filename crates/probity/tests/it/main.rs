@@ -58,5 +58,6 @@ mod suites;
 mod talk;
 mod unkind;
 mod variants;
+mod view;
 mod watch;
 mod yaml_suites;
