@@ -109,9 +109,8 @@ fn flipped(reader: &Reader, compared: &Compared, pair: &Pair) -> Result<Markup, 
             [reader.case(&first.2, id)?, reader.case(&second.2, id)?];
         let links = html! {
             p.sub {
-                @for (of, name) in [(first, "first"), (second, "second")] {
-                    a href=(address::case(&of.0.run_id, id, of.1, 0)) { (name) } " "
-                }
+                a href=(address::case(&first.0.run_id, id, first.1, 0)) { "before" } " → "
+                a href=(address::case(&second.0.run_id, id, second.1, 0)) { "now" }
             }
         };
         rows.push(row(word, id, &answers, &links));

@@ -144,7 +144,7 @@ pub(crate) fn command(line: &str) -> Markup {
 
 /// What is shown where there is nothing to show.
 pub(crate) fn empty(title: &str, content: &Markup) -> Markup {
-    html! { section.empty { h2 { (title) } (content) } }
+    html! { section.blank { h2 { (title) } (content) } }
 }
 
 #[cfg(test)]
