@@ -36,7 +36,7 @@ fn hostile_requests_get_clean_answers() {
         ("/runs/latest/grid?runner=nope", 404),
         ("/runs/latest/grid?limit=101", 400),
         ("/compare?runs=nope,latest", 404),
-        ("/compare?runs=latest,latest", 400),
+        ("/compare?runs=latest@echo,latest@nope", 404),
         ("/compare?runs=a,b,c,d,e,f,g", 400),
         ("/trends?suite=nope", 404),
         ("/?since=yesterday", 400),
