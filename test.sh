@@ -68,6 +68,8 @@ step 'report in a browser'
 scripts/report-browser-test
 step 'site in a browser'
 scripts/view-browser-test
+step 'answers to programs'
+scripts/view-api-test
 step 'real model'
 scripts/real-model-test
 

@@ -86,11 +86,12 @@ fn make(probity: &Path, folder: &Path, runs: usize) -> io::Result<()> {
     let words = "Some words that make it as long as prompts are. ".repeat(6);
     for at in 0..CASES {
         let expected = if at % 10 == 0 { at + 1 } else { at };
+        let (tag, category) = (["even", "odd"][at % 2], ["a", "b", "c"][at % 3]);
         let case = serde_json::json!({
             "id": format!("case-{at:04}"),
             "prompt": format!("Return the number {at}. {words}"),
-            "tags": [["even", "odd"][at % 2]],
-            "category": ["a", "b", "c"][at % 3],
+            "tags": [tag],
+            "category": category,
             "assert": [
                 { "type": "contains", "value": format!("number {expected}.") },
                 { "type": "contains", "value": "words", "metric": "words" },

@@ -1,6 +1,6 @@
 //! Two or more runs beside each other.
 
-mod build;
+mod entrants;
 pub mod page;
 mod preference;
 
@@ -26,7 +26,7 @@ use crate::{
     text::{millis, shown_interval},
 };
 
-pub use build::{CompareError, Entrant, Terms, build};
+pub use entrants::{CompareError, Entrant, Terms, build};
 pub use page::{Find, html};
 
 /// Flips of a kind that are listed; JSON has them all.

@@ -58,7 +58,7 @@ pub fn overview(sides: &[Side]) -> Markup {
     html! {
         div.scroll { table.sides {
             thead { tr {
-                @for head in ["", "passed", "95 %", "pass", "fail", "error", "p95", "cost"] {
+                @for head in ["lane", "passed", "95 %", "pass", "fail", "error", "p95", "cost"] {
                     th scope="col" { (head) }
                 }
             } }

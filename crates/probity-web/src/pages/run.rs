@@ -144,7 +144,7 @@ fn histogram(scores: &ScoreBars, links: &str) -> Markup {
     html! {
         figure {
             figcaption dir="auto" { (one_line(&scores.name, 60)) " " span.note { (grouped(total)) } }
-            svg.histogram width="100%" height="64" role="img" aria-label={ "scores of " (one_line(&scores.name, 60)) } {
+            svg.histogram width="100%" height="64" role="group" aria-label={ "scores of " (one_line(&scores.name, 60)) } {
                 @for (at, bar) in scores.bars.iter().enumerate() {
                     @let share = probity_core::metrics::share(*bar, most).unwrap_or(0.0);
                     @let height = 2.0 + 56.0 * share;

@@ -59,7 +59,7 @@ fn lane(trend: &Trend) -> Markup {
             details open[trend.points.len() <= 12] {
                 summary { "Every run" }
                 div.scroll { table.points {
-                    thead { tr { @for name in ["Run", "Began", "Passed", "95 %", "Errors", "Cost", ""] { th scope="col" { (name) } } } }
+                    thead { tr { @for name in ["Run", "Began", "Passed", "95 %", "Errors", "Cost", "Remarks"] { th scope="col" { (name) } } } }
                     tbody {
                         @for (at, point) in trend.points.iter().enumerate().rev() {
                             (row(point, at.checked_sub(1).map(|it| &trend.points[it])))
@@ -103,7 +103,7 @@ fn chart(points: &[Point]) -> Markup {
     html! {
         div.chart {
             div.axis aria-hidden="true" { span { "100 %" } span { "50 %" } span { "0 %" } }
-            svg width="100%" height=(HEIGHT) role="img" aria-label="Pass rate of each run, with its 95 % interval" {
+            svg width="100%" height=(HEIGHT) role="group" aria-label="Pass rate of each run, with its 95 % interval" {
                 @for at in [0.0, 0.5, 1.0] { line.rule x1="0" x2="100%" y1=(y(at)) y2=(y(at)) {} }
                 @for point in rates.windows(2) {
                     line.trend-line x1=(x(point[0].0)) y1=(y(point[0].1)) x2=(x(point[1].0)) y2=(y(point[1].1)) {}

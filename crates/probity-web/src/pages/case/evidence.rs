@@ -49,7 +49,7 @@ pub(super) fn scores(record: &CaseRecord) -> Markup {
         @if !scores.is_empty() {
             h3 { "Scores" }
             div.scroll { table.scores-table {
-                thead { tr { @for name in ["", "Check", "Score", "Reason"] { th scope="col" { (name) } } } }
+                thead { tr { @for name in ["Verdict", "Check", "Score", "Reason"] { th scope="col" { (name) } } } }
                 tbody { @for score in scores { (score_row(score)) } }
             } }
         }
