@@ -66,6 +66,10 @@ step 'docs'
 RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked --quiet
 step 'report in a browser'
 scripts/report-browser-test
+step 'site in a browser'
+scripts/view-browser-test
+step 'answers to programs'
+scripts/view-api-test
 step 'real model'
 scripts/real-model-test
 step 'real model in the process'

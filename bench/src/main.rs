@@ -19,6 +19,7 @@ mod scorer;
 mod script;
 mod shell;
 mod startup;
+mod view;
 
 use std::{env, path::PathBuf, process::ExitCode};
 
@@ -38,6 +39,8 @@ usage: probity-bench WHAT [N]
   scorer [N]    `probity run` of N cases (20,000) that a Python function in one process judges: cases
                 per second
   import [N]    `probity import` of a table of N tests (5,000), and of one twice as long: wall time
+  view [N]      `probity view` on a store of N runs (1,000) with 1,000 results each: time to the first byte of
+                each page, its size, peak memory
   startup       wall time of `probity --version`
   engine [N]    `probity run` against fake servers, beside oha, N times (3): time, CPU,
                 memory and bytes a case; `bench/run` builds and installs what it needs
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
         "script" => script::run_all(count.unwrap_or(100_000)),
         "scorer" => scorer::run(&probity, count.unwrap_or(20_000)),
         "import" => import::run(&probity, count.unwrap_or(5000)),
+        "view" => view::run(&probity, count.unwrap_or(1000)),
         "startup" => startup::run(&probity),
         "engine" => engine::run(&probity, count.unwrap_or(3)),
         "cost" => cost::run(env::args_os().skip(2)),

@@ -86,11 +86,16 @@ pub struct Verdicts {
 impl Verdicts {
     /// Counts one more.
     pub fn add(&mut self, verdict: Verdict) {
+        self.add_many(verdict, 1);
+    }
+
+    /// Counts so many more.
+    pub fn add_many(&mut self, verdict: Verdict, count: u64) {
         match verdict {
-            Verdict::Pass => self.pass += 1,
-            Verdict::Fail => self.fail += 1,
-            Verdict::Error => self.error += 1,
-            Verdict::Undecided => self.undecided += 1,
+            Verdict::Pass => self.pass += count,
+            Verdict::Fail => self.fail += count,
+            Verdict::Error => self.error += count,
+            Verdict::Undecided => self.undecided += count,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Two or more runs beside each other.
 
-mod page;
+mod entrants;
+pub mod page;
 mod preference;
 
 use std::{collections::BTreeMap, fmt::Write as _};
@@ -25,6 +26,7 @@ use crate::{
     text::{millis, shown_interval},
 };
 
+pub use entrants::{CompareError, Entrant, Terms, build};
 pub use page::{Find, html};
 
 /// Flips of a kind that are listed; JSON has them all.
@@ -305,7 +307,7 @@ pub fn summary(changes: &Changes) -> String {
 }
 
 /// How sure the difference is.
-fn difference(pair: &Pair) -> Option<String> {
+pub fn difference(pair: &Pair) -> Option<String> {
     let difference = pair.changes.difference?;
     let p_value = difference.p_value;
     let corrected = match pair.adjusted_p {
@@ -348,7 +350,7 @@ pub fn listed(changes: &Changes, reasons: &BTreeMap<String, String>) -> String {
 }
 
 /// The kinds of changes, the gravest first.
-fn flips(changes: &Changes) -> [(&'static str, &[String]); 5] {
+pub fn flips(changes: &Changes) -> [(&'static str, &[String]); 5] {
     [
         ("worse", &changes.regressions),
         ("gone", &changes.vanished),

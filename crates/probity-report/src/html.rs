@@ -34,7 +34,8 @@ pub const LEAST_TEXT: usize = 500;
 /// Characters of a tag or a category.
 const MOST_LABEL: usize = 200;
 
-const STYLE: &str = include_str!("html/report.css");
+/// The style that all pages have in common.
+pub const STYLE: &str = include_str!("html/report.css");
 const SCRIPT: &str = include_str!("html/report.js");
 /// Digests of the two, which the tests hold against them.
 const STYLE_DIGEST: &str = "KnkslJGQ9J9tQeLArngnrIkKAN5Mo+FsfYgnAlvgnCg=";
@@ -46,13 +47,20 @@ pub fn write(run: &RunView, cases: &dyn Cases, out: &mut dyn io::Write) -> io::R
     write!(out, "{}<html lang=\"en\">{}<body>", DOCTYPE.into_string(), head(run).into_string())?;
     out.write_all(top(run).into_string().as_bytes())?;
     out.write_all(b"<main>")?;
-    out.write_all(overview::render(run).into_string().as_bytes())?;
+    out.write_all(overview::render(run, "#").into_string().as_bytes())?;
     out.write_all(sheet::render(run).into_string().as_bytes())?;
     out.write_all(consistency::render(run).into_string().as_bytes())?;
     let written = island::write(run, cases, cap, out)?;
     out.write_all(table(run, &written).into_string().as_bytes())?;
     write!(out, "</main>{}", foot(run, cap, &written).into_string())?;
     writeln!(out, "<script>{SCRIPT}</script></body></html>")
+}
+
+/// How a run stands: its verdict, a card for each lane, the charts, and the figures that only some kinds of runners have.
+///
+/// `links` is what an address begins with that leads to the cases behind a figure; filters follow it.
+pub fn overview(run: &RunView, links: &str) -> Markup {
+    html! { (overview::render(run, links)) (sheet::render(run)) }
 }
 
 /// How many characters of a text are kept, by how many texts there may be.
@@ -116,7 +124,7 @@ fn results(count: u64) -> &'static str {
 }
 
 /// A time in UTC for people.
-fn shown_time(ms: i64) -> String {
+pub fn shown_time(ms: i64) -> String {
     time(ms).replace('T', " ").replace('Z', " UTC")
 }
 

@@ -35,7 +35,7 @@ pub struct Point {
 
 impl Point {
     /// What keeps a run from being like the one before it.
-    fn remarks(&self, before: Option<&Self>) -> Vec<&'static str> {
+    pub fn remarks(&self, before: Option<&Self>) -> Vec<&'static str> {
         let lane = &self.report.lane;
         let differs =
             |of: fn(&Self) -> Option<&str>| before.is_some_and(|before| of(before) != of(self));

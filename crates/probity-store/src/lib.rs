@@ -4,6 +4,7 @@
 //! is on the disk when it returns, and counts are never kept: they are computed from
 //! the records each time they are asked for.
 
+mod browse;
 mod cache;
 mod id;
 mod lock;
@@ -24,6 +25,10 @@ use std::{
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+pub use browse::{
+    CaseCursor, CaseQuery, CaseRow, CasesPage, Failing, GridPage, GridQuery, GridRow, RunsPage,
+    RunsQuery, ScoreBars, ScoreRange, Sort, Standing, Trouble, Waited,
+};
 pub use cache::{Cache, CacheStats};
 pub use id::new_run_id;
 pub use lock::Ledger;

@@ -1,6 +1,9 @@
 //! Views of what is kept.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use probity_core::{
     classification::{Class, Counts, Verdict},
@@ -16,7 +19,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use crate::{
     StoreError, id,
     lock::is_busy,
-    open,
+    open, open_to_read,
     result::{
         self, Json, Name,
         parts::{ScoreColumn, read_asked, read_score, select_asked},
@@ -53,6 +56,11 @@ impl RunRow {
     /// The part of the name that is enough for people.
     pub fn short(&self) -> &str {
         id::short(&self.run_id)
+    }
+
+    /// Its place in the order in which runs began.
+    pub(crate) fn place(&self) -> i64 {
+        self.row
     }
 }
 
@@ -138,6 +146,20 @@ impl Reader {
         Ok(Self { connection: open(path)?, path: path.to_owned() })
     }
 
+    /// Opens a store that is there for looking at it: nothing is written, and nobody who writes waits.
+    pub fn open_to_look(path: &Path) -> Result<Self, StoreError> {
+        if !path.exists() {
+            return Err(StoreError::Missing { path: path.to_owned() });
+        }
+        if let Some(connection) = open_to_read(path) {
+            return Ok(Self { connection, path: path.to_owned() });
+        }
+        // Of an older format, perhaps: it is brought to the newest once.
+        let opened = Self::open(path)?;
+        let connection = open_to_read(path);
+        Ok(connection.map_or(opened, |connection| Self { connection, path: path.to_owned() }))
+    }
+
     /// All runs, the latest first: in the order in which they began, whatever the clock said then.
     pub fn runs(&self) -> Result<Vec<RunRow>, StoreError> {
         self.select_runs("ORDER BY id DESC", params![])
@@ -178,7 +200,7 @@ impl Reader {
         Ok(self.runs()?.into_iter().find(is_it))
     }
 
-    fn select_runs(
+    pub(crate) fn select_runs(
         &self,
         rest: &str,
         values: impl rusqlite::Params,
@@ -251,12 +273,7 @@ impl Reader {
                     (row.get(0)?, row.get(1)?, row.get(2)?);
                 let count: u64 = row.get(3)?;
                 tally.classes.add_many(class, count);
-                *match verdict {
-                    Verdict::Pass => &mut tally.verdicts.pass,
-                    Verdict::Fail => &mut tally.verdicts.fail,
-                    Verdict::Error => &mut tally.verdicts.error,
-                    Verdict::Undecided => &mut tally.verdicts.undecided,
-                } += count;
+                tally.verdicts.add_many(verdict, count);
                 match source {
                     Source::Backend | Source::Imported => {}
                     Source::Cache => tally.cached += count,
@@ -335,8 +352,27 @@ impl Reader {
         Ok(cases)
     }
 
+    /// Why cases of a lane did not pass.
+    pub fn reasons(
+        &self,
+        lane: &LaneView,
+        ids: &[String],
+    ) -> Result<BTreeMap<String, String>, StoreError> {
+        /// More than anybody reads, and few enough to look up one by one.
+        const MOST: usize = 1000;
+        let mut reasons = BTreeMap::new();
+        for id in ids.iter().take(MOST) {
+            let cases = self.case(lane, id)?;
+            let failed = cases.iter().find(|case| case.verdict != Verdict::Pass);
+            if let Some(case) = failed {
+                reasons.insert(id.clone(), format!("{}: {}", case.class, case.why()));
+            }
+        }
+        Ok(reasons)
+    }
+
     /// The record in a row, with its scores and its questions.
-    fn record(&self, row: &Row<'_>) -> Result<CaseRecord, StoreError> {
+    pub(crate) fn record(&self, row: &Row<'_>) -> Result<CaseRecord, StoreError> {
         let read = || {
             let mut record = result::read(row)?;
             let result = result::row_id(row)?;
@@ -421,7 +457,7 @@ impl Reader {
     }
 
     /// The last error of a call that a case of a lane ended in.
-    pub(crate) fn last_error(&self, lane: &LaneView) -> Result<Option<CallError>, StoreError> {
+    pub fn last_error(&self, lane: &LaneView) -> Result<Option<CallError>, StoreError> {
         let found = self
             .connection
             .query_row(

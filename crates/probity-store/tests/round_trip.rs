@@ -268,7 +268,8 @@ fn read_as(older: &str) -> CaseRecord {
     let connection = rusqlite::Connection::open(&path).unwrap();
     connection
         .execute_batch(
-            "ALTER TABLE asked DROP COLUMN turn; ALTER TABLE asked DROP COLUMN tool_calls;
+            "DROP INDEX results_by_outcome;
+             ALTER TABLE asked DROP COLUMN turn; ALTER TABLE asked DROP COLUMN tool_calls;
              ALTER TABLE asked DROP COLUMN reasoning; ALTER TABLE asked DROP COLUMN stop_reason;
              ALTER TABLE asked DROP COLUMN logprobs;",
         )
@@ -613,4 +614,24 @@ fn a_whole_run_is_there_or_not_at_all() {
     assert_eq!(reader.run_tally(&runs[0]).unwrap().total(), 3);
     let found = |digest| reader.find_imported(digest).unwrap().map(|it| it.run_id);
     assert_eq!((found("1"), found("2")), (Some("20261115-100000-first".to_owned()), None));
+}
+
+#[test]
+fn a_store_that_is_looked_at_is_not_written_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.db");
+    assert!(matches!(Reader::open_to_look(&path), Err(StoreError::Missing { .. })));
+    let mut recorder = create(&path);
+    write(&mut recorder, vec![started(), finished(record("a", Verdict::Pass))]);
+    let reader = Reader::open_to_look(&path).unwrap();
+    let run = reader.find("latest").unwrap();
+    let lane = reader.lanes(&run).unwrap().remove(0);
+    assert_eq!(reader.standing(&lane).unwrap().verdicts.pass, 1);
+    let version = reader.data_version().unwrap();
+    assert_eq!(reader.data_version().unwrap(), version);
+    write(&mut recorder, vec![finished(record("b", Verdict::Fail))]);
+    assert_ne!(reader.data_version().unwrap(), version);
+    assert_eq!(reader.standing(&lane).unwrap().verdicts.fail, 1);
+    recorder.close();
+    assert!(matches!(reader.remove(&run), Err(StoreError::Write(_))));
 }

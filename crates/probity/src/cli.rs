@@ -8,6 +8,7 @@ pub(crate) mod judge;
 pub(crate) mod model;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod view;
 
 use std::path::PathBuf;
 
@@ -160,6 +161,18 @@ Examples:
   probity show                 the latest run, and the cases that did not pass
   probity show k3f9x2 case-17  prompt, answer, attempts, classification with its evidence")]
     Show(run::ShowArgs),
+
+    /// Look at the runs of the store in a browser, also while they go on
+    ///
+    /// Prints its address as the first line of standard output, and answers until it is stopped. Nothing is
+    /// changed, and nothing is loaded from anywhere else. Addresses that others can reach need a token, which
+    /// is part of the printed address. Programs read the same from /api/v1.
+    #[command(after_help = "\
+Examples:
+  probity view --open
+  probity view --store nightly.db --port 0     any port that is free
+  probity view --host 0.0.0.0                  for others, with a token")]
+    View(view::ViewArgs),
 
     /// Write a run as JSON, Markdown, `JUnit`, CSV or HTML
     ///

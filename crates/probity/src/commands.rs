@@ -27,6 +27,7 @@ mod runs;
 mod schema;
 mod show;
 mod trend;
+mod view;
 
 pub(crate) use init::{BackendChoice, Size};
 pub(crate) use run::Porcelain;
@@ -42,6 +43,7 @@ pub(crate) fn run(command: Command, printer: &Printer) -> Result<Exit, Failure> 
         Command::Run(args) => run::run(&args, printer),
         Command::Runs(args) => runs::run(&args, printer),
         Command::Show(args) => show::run(&args, printer),
+        Command::View(args) => view::run(&args, printer),
         Command::Report(args) => report::run(&args, printer),
         Command::Rescore(args) => rescore::run(&args, printer),
         Command::Gate(args) => baseline::gate(&args, printer),

@@ -6,7 +6,10 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use probity_core::{classification::Verdict, record::CaseRecord, visible::safe};
 
 use super::{Comparison, Pair, Row, Side, difference, flips, preference, summary, title};
-use crate::plain::{capped, one_line};
+use crate::{
+    html as report,
+    plain::{capped, one_line},
+};
 
 /// Cases of two lanes that are shown beside each other, those that differ first.
 const MOST_CASES: usize = 5_000;
@@ -15,7 +18,8 @@ const MOST_TEXT: usize = 8_000;
 /// Repeats of a case that are shown.
 const MOST_REPEATS: usize = 10;
 
-const STYLE: &str = include_str!("page.css");
+/// What comparisons add to the style of all pages.
+pub const STYLE: &str = include_str!("page.css");
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; \
                       base-uri 'none'; form-action 'none'";
 
@@ -31,10 +35,11 @@ pub fn html(comparison: &Comparison, find: Find<'_>, out: &mut dyn io::Write) ->
         meta name="viewport" content="width=device-width";
         link rel="icon" href="data:,";
         title { "Probity comparison" }
-        style { (PreEscaped(STYLE)) }
+        style { (PreEscaped(report::STYLE)) (PreEscaped(STYLE)) }
     };
     let (doctype, head) = (DOCTYPE.into_string(), head.into_string());
     write!(out, "{doctype}<html lang=\"en\"><head>{head}</head><body><main>")?;
+    put(out, &html! { h1 { "Comparison" } })?;
     put(out, &overview(sides))?;
     for pair in pairs {
         put(out, &above(sides, pair))?;
@@ -48,12 +53,12 @@ fn put(out: &mut dyn io::Write, markup: &Markup) -> io::Result<()> {
     out.write_all(markup.0.as_bytes())
 }
 
-fn overview(sides: &[Side]) -> Markup {
+/// The figures of all sides, a row each.
+pub fn overview(sides: &[Side]) -> Markup {
     html! {
-        h1 { "Comparison" }
-        table {
+        div.scroll { table.sides {
             thead { tr {
-                @for head in ["", "passed", "95 %", "pass", "fail", "error", "p95", "cost"] {
+                @for head in ["lane", "passed", "95 %", "pass", "fail", "error", "p95", "cost"] {
                     th scope="col" { (head) }
                 }
             } }
@@ -68,12 +73,12 @@ fn overview(sides: &[Side]) -> Markup {
                     }
                 }
             }
-        }
+        } }
     }
 }
 
 /// What there is to say about a pair of lanes before its cases.
-fn above(sides: &[Side], pair: &Pair) -> Markup {
+pub fn above(sides: &[Side], pair: &Pair) -> Markup {
     html! {
         h2 dir="auto" { (safe(&title(sides, pair))) }
         p { (summary(&pair.changes)) }
@@ -85,15 +90,7 @@ fn above(sides: &[Side], pair: &Pair) -> Markup {
 }
 
 fn cases(sides: &[Side], pair: &Pair, find: Find<'_>, out: &mut dyn io::Write) -> io::Result<()> {
-    let head = html! {
-        colgroup { col.case; col; col; }
-        thead { tr {
-            th scope="col" { "case" }
-            @for at in [pair.first, pair.second] {
-                th scope="col" dir="auto" { (safe(&sides[at].name)) }
-            }
-        } }
-    };
+    let head = heading(sides, pair);
     write!(out, "<table class=\"cases\">{}<tbody>", head.into_string())?;
     let flipped = flips(&pair.changes).into_iter();
     let all = flipped.chain([("", pair.unchanged.as_slice())]);
@@ -114,14 +111,28 @@ fn cases(sides: &[Side], pair: &Pair, find: Find<'_>, out: &mut dyn io::Write) -
     }
 }
 
-fn row(word: &str, id: &str, answers: &[Vec<CaseRecord>; 2], preferred: &Markup) -> Markup {
+/// The columns of a table of cases.
+pub fn heading(sides: &[Side], pair: &Pair) -> Markup {
+    html! {
+        colgroup { col.case; col; col; }
+        thead { tr {
+            th scope="col" { "case" }
+            @for at in [pair.first, pair.second] {
+                th scope="col" dir="auto" { (safe(&sides[at].name)) }
+            }
+        } }
+    }
+}
+
+/// One case: how it changed, and what both sides answered.
+pub fn row(word: &str, id: &str, answers: &[Vec<CaseRecord>; 2], preferred: &Markup) -> Markup {
     let asked = |at: usize| answers[at].first().map(|it| &it.request);
     let same = asked(0).is_none() || asked(1).is_none() || asked(0) == asked(1);
     let either = answers.iter().flatten().next();
     html! {
         tr class=(word) {
             td {
-                @if !word.is_empty() { span.change { (word) } }
+                @if !word.is_empty() { span.change { (word) } " " }
                 code { (one_line(id, 200)) }
                 (preferred)
                 @if let Some(case) = either.filter(|_| same) { (question(case)) }
@@ -155,7 +166,7 @@ fn question(case: &CaseRecord) -> Markup {
 fn answer(case: &CaseRecord, is_one_of_several: bool) -> Markup {
     html! {
         div {
-            span class={ "verdict " (case.verdict) } { (case.verdict) }
+            span class={ "pill " (case.verdict) } { (case.verdict) }
             @if is_one_of_several { span.repeat { " repeat " (case.repeat + 1) } }
             @if case.verdict != Verdict::Pass { " " span dir="auto" { (one_line(&case.why(), 300)) } }
             @if let Some(reply) = &case.reply { (block(reply)) }

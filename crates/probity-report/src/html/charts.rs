@@ -22,13 +22,13 @@ const MOST_LANES: usize = 6;
 /// Tags that are listed, those with the most cases first.
 const MOST_TAGS: usize = 12;
 
-pub(super) fn render(run: &RunView) -> Markup {
-    let tags = tags(run);
-    let categories = categories(run);
+pub(super) fn render(run: &RunView, links: &str) -> Markup {
+    let tags = tags(run, links);
+    let categories = categories(run, links);
     html! {
         section.charts aria-label="Charts" {
             @if run.lanes.len() > 1 { (rates(run)) }
-            (classes(run))
+            (classes(run, links))
             @if run.lanes.iter().any(|lane| lane.metrics.latency.is_some()) {
                 (latencies(run, "Latency: median, p95, p99", |it| it.latency))
             }
@@ -87,7 +87,7 @@ fn rates(run: &RunView) -> Markup {
 }
 
 /// What the results of each lane are, as parts of one bar.
-fn classes(run: &RunView) -> Markup {
+fn classes(run: &RunView, links: &str) -> Markup {
     html! {
         figure.panel {
             figcaption { "Results by class" }
@@ -107,18 +107,18 @@ fn classes(run: &RunView) -> Markup {
                     span.value { (total) }
                 }
             }
-            (legend(run))
+            (legend(run, links))
         }
     }
 }
 
-fn legend(run: &RunView) -> Markup {
+fn legend(run: &RunView, links: &str) -> Markup {
     let mut sum = probity_core::classification::Counts::default();
     run.lanes.iter().for_each(|lane| sum.merge(&lane.metrics.all.classes));
     html! {
         ul.classes {
             @for (class, count) in sum.iter().filter(|(_, count)| *count > 0) {
-                li { a href={ "#class=" (class) } { span class={ "dot " (class) } {} (class) " " b { (count) } } }
+                li { a href={ (links) "class=" (class) } { span class={ "dot " (class) } {} (class) " " b { (count) } } }
             }
         }
     }
@@ -194,13 +194,13 @@ struct Share {
     lanes: Vec<Option<Verdicts>>,
 }
 
-fn categories(run: &RunView) -> Vec<Share> {
+fn categories(run: &RunView, links: &str) -> Vec<Share> {
     let all: BTreeSet<_> = shown(run).flat_map(|lane| lane.metrics.categories.keys()).collect();
     all.into_iter()
         .take(MOST_CATEGORIES)
         .map(|category| Share {
             name: one_line(category.as_str(), 40),
-            link: format!("#category={}", encoded(&capped(category.as_str(), MOST_LABEL))),
+            link: format!("{links}category={}", encoded(&capped(category.as_str(), MOST_LABEL))),
             lanes: shown(run)
                 .map(|lane| lane.metrics.categories.get(category).map(|it: &Slice| it.verdicts))
                 .collect(),
@@ -208,7 +208,7 @@ fn categories(run: &RunView) -> Vec<Share> {
         .collect()
 }
 
-fn tags(run: &RunView) -> Vec<Share> {
+fn tags(run: &RunView, links: &str) -> Vec<Share> {
     let mut sizes = std::collections::BTreeMap::<&String, u64>::new();
     for (tag, verdicts) in shown(run).flat_map(|lane| &lane.metrics.tags) {
         *sizes.entry(tag).or_default() += verdicts.total();
@@ -219,7 +219,7 @@ fn tags(run: &RunView) -> Vec<Share> {
         .take(MOST_TAGS)
         .map(|(tag, _)| Share {
             name: one_line(tag, 40),
-            link: format!("#tag={}", encoded(&capped(tag, MOST_LABEL))),
+            link: format!("{links}tag={}", encoded(&capped(tag, MOST_LABEL))),
             lanes: shown(run).map(|lane| lane.metrics.tags.get(tag).copied()).collect(),
         })
         .collect()
@@ -281,7 +281,7 @@ fn share(value: f64) -> String {
     format!("{:.3}%", value.clamp(0.0, 1.0) * 100.0)
 }
 
-/// A value in the part of an address after `#`.
+/// A value in an address.
 fn encoded(text: &str) -> String {
     let mut shown = String::new();
     for byte in text.bytes() {

@@ -20,7 +20,8 @@ use crate::{
 /// Names of flaky cases and known failures that passed.
 const MOST_NAMES: usize = 6;
 
-pub(super) fn render(run: &RunView) -> Markup {
+/// `links` is what an address begins with that leads to the cases behind a figure.
+pub(super) fn render(run: &RunView, links: &str) -> Markup {
     let concluded = Conclusion::of(run);
     let mark = match concluded {
         Conclusion::Passed => "✓",
@@ -34,13 +35,13 @@ pub(super) fn render(run: &RunView) -> Markup {
             @if let Some(means) = means(run) { p.means { (means) } }
         }
         section.cards aria-label="Lanes" {
-            @for (at, report) in run.lanes.iter().enumerate() { (card(at, report)) }
+            @for (at, report) in run.lanes.iter().enumerate() { (card(at, report, links)) }
         }
-        (charts::render(run))
+        (charts::render(run, links))
     }
 }
 
-fn card(at: usize, report: &LaneReport) -> Markup {
+fn card(at: usize, report: &LaneReport, links: &str) -> Markup {
     let LaneReport { lane, metrics, gates, .. } = report;
     let Verdicts { pass, fail, error, undecided } = metrics.all.verdicts;
     let verdicts =
@@ -70,7 +71,7 @@ fn card(at: usize, report: &LaneReport) -> Markup {
             (charts::interval(report))
             ul.verdicts {
                 @for (verdict, count) in verdicts {
-                    li { a href={ "#lane=" (number) "&verdict=" (verdict) } {
+                    li { a href={ (links) "lane=" (number) "&verdict=" (verdict) } {
                         b class=(verdict.as_str()) { (count) } " " (verdict)
                     } }
                 }
@@ -84,7 +85,7 @@ fn card(at: usize, report: &LaneReport) -> Markup {
             }
             ul.classes {
                 @for (class, count) in metrics.all.classes.iter().filter(|(_, count)| *count > 0) {
-                    li { a href={ "#lane=" (number) "&class=" (class) } {
+                    li { a href={ (links) "lane=" (number) "&class=" (class) } {
                         span class={ "dot " (class) } {} (class) " " b { (count) }
                     } }
                 }

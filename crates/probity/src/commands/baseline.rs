@@ -279,7 +279,7 @@ impl Against {
             if let Some(changes) = kept.skill_changes(&lane.lane) {
                 let _ = writeln!(text, "    note: {}", one_line(&changes.to_string(), 300));
             }
-            let reasons = reasons(reader, lane, &verdict.changes.regressions)?;
+            let reasons = reader.reasons(lane, &verdict.changes.regressions)?;
             text.push_str(&listed(&verdict.changes, &reasons));
             for id in &verdict.excused {
                 let _ = writeln!(text, "    known    {}", one_line(id, 24));
@@ -341,23 +341,4 @@ impl Against {
         }
         Ok(text)
     }
-}
-
-/// Why cases of a lane did not pass.
-pub(super) fn reasons(
-    reader: &Reader,
-    lane: &LaneView,
-    ids: &[String],
-) -> Result<BTreeMap<String, String>, Failure> {
-    /// More than anybody reads, and few enough to look up one by one.
-    const MOST: usize = 1000;
-    let mut reasons = BTreeMap::new();
-    for id in ids.iter().take(MOST) {
-        let cases = reader.case(lane, id)?;
-        let failed = cases.iter().find(|case| case.verdict != Verdict::Pass);
-        if let Some(case) = failed {
-            reasons.insert(id.clone(), format!("{}: {}", case.class, case.why()));
-        }
-    }
-    Ok(reasons)
 }

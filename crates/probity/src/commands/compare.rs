@@ -9,21 +9,15 @@ use std::{
     path::Path,
 };
 
-use probity_core::{
-    case_outcome::{CaseOutcomes, Changes},
-    classification::Verdict,
-    record::LaneKey,
-    view::LaneReport,
-};
+use probity_core::view::LaneReport;
 use probity_load::settings::Settings;
 use probity_report::{
-    compare::{self, Comparison, Pair, Side},
+    compare::{self, CompareError, Comparison, Entrant, Terms},
     json::sorted,
 };
-use probity_stats::{multiple::holm, sample_size};
 use probity_store::{LaneView, Reader, RunRow, StoreError};
 
-use super::{baseline::reasons, project::settings_alone, runs::open};
+use super::{project::settings_alone, runs::open};
 use crate::{
     cli::report::{CompareArgs, CompareFormat},
     exit::Exit,
@@ -173,137 +167,34 @@ fn compare(
     args: &CompareArgs,
     format: CompareFormat,
 ) -> Result<Comparison, Failure> {
-    let mut sides = Vec::new();
-    let mut views: Vec<(usize, &LaneView)> = Vec::new();
-    for (at, run) in chosen.iter().enumerate() {
-        for (view, report) in &run.lanes {
-            let name = format!("{} {}", run.run.short(), report.title());
-            sides.push(Side { name, report: report.clone() });
-            views.push((at, view));
+    let mut entrants = Vec::new();
+    for (run, it) in chosen.iter().enumerate() {
+        for (view, report) in &it.lanes {
+            let name = format!("{} {}", it.run.short(), report.title());
+            let outcomes = reader.case_outcomes(view)?;
+            entrants.push(Entrant { run, name, report: report.clone(), outcomes });
         }
     }
-    let outcomes: Vec<CaseOutcomes> = views
-        .iter()
-        .map(|(_, view)| reader.case_outcomes(view).map_err(Failure::from))
-        .collect::<Result<_, _>>()?;
-    let mut pairs = Vec::new();
-    for (second, (_, view)) in views.iter().enumerate().filter(|(_, (run, _))| *run > 0) {
-        let Some(first) = counterpart(&views, view)? else { continue };
-        let (_, before) = views[first];
-        // The dataset of another tool is never ours, so the cases in common are compared.
-        let is_imported = [before, *view].iter().any(|it| it.lane.imported.is_some());
-        let differs = before.lane.dataset_digest != view.lane.dataset_digest;
-        if !args.force && !is_imported && differs {
-            let (a, b) = (&sides[first].name, &sides[second].name);
-            return Err(Failure::new(format!("`{a}` and `{b}` are of different datasets"))
-                .hint("compare the cases that both have with --force"));
-        }
-        let changes = Changes::between(&outcomes[first], &outcomes[second]);
-        if is_imported && changes.common == 0 {
-            let (a, b) = (&sides[first].name, &sides[second].name);
-            return Err(Failure::new(format!("`{a}` and `{b}` have no case in common"))
-                .hint("`probity import FILE --suite SUITE --force` finds the cases of a suite"));
-        }
-        let mut why = reasons(reader, view, &changes.regressions)?;
-        why.extend(reasons(reader, view, &changes.lost)?);
-        why.extend(reasons(reader, before, &changes.fixes)?);
-        let needed = needed(&changes, args.difference);
-        let skills = before.lane.skills.as_ref().zip(view.lane.skills.as_ref());
-        let skills = skills.and_then(|(before, now)| now.changes_since(before));
+    let terms = Terms {
+        any_dataset: args.force,
+        difference: args.difference,
         // No other format shows them.
-        let unchanged = match format {
-            CompareFormat::Html => unchanged(&outcomes[first], &outcomes[second], &changes),
-            CompareFormat::Text | CompareFormat::Md | CompareFormat::Json => Vec::new(),
-        };
-        pairs.push(Pair {
-            first,
-            second,
-            changes,
-            skills,
-            adjusted_p: None,
-            reasons: why,
-            unchanged,
-            needed,
-            preference: None,
-        });
+        with_unchanged: matches!(format, CompareFormat::Html),
+    };
+    let mut comparison = compare::build(entrants, &terms)?;
+    let lanes = lanes_of(chosen);
+    for pair in &mut comparison.pairs {
+        let (before, now) = (lanes[pair.first], lanes[pair.second]);
+        pair.reasons = reader.reasons(now, &pair.changes.regressions)?;
+        pair.reasons.extend(reader.reasons(now, &pair.changes.lost)?);
+        pair.reasons.extend(reader.reasons(before, &pair.changes.fixes)?);
     }
-    if pairs.is_empty() {
-        return Err(Failure::new("the runs have no runner in common").hint(
-            match views.iter().any(|(_, it)| it.lane.imported.is_some()) {
-                true => {
-                    "`probity import FILE --suite SUITE --force` gives results the names of a suite"
-                }
-                false => "name the part where there are several: RUN@BACKEND, RUN@VARIANT",
-            },
-        ));
-    }
-    let raw: Vec<f64> =
-        pairs.iter().map(|it| it.changes.difference.map_or(1.0, |it| it.p_value)).collect();
-    for (pair, adjusted) in pairs.iter_mut().zip(holm(&raw)) {
-        pair.adjusted_p = pair.changes.difference.map(|_| adjusted);
-    }
-    let mut notes = Vec::new();
-    if sides.iter().any(|side| side.report.lane.replayed) {
-        notes.push(
-            "answers come from a recording: what is compared is how they were judged".to_owned(),
-        );
-    }
-    let tools = sides.iter().filter_map(|side| side.report.lane.imported.as_deref());
-    for tool in tools.collect::<BTreeSet<_>>() {
-        notes
-            .push(format!("{tool} asked and judged one side, so a difference may be one of tools"));
-    }
-    Ok(Comparison { sides, pairs, notes })
+    Ok(comparison)
 }
 
-/// The lane of the first run that a lane is held against: of those of the same runner the one with
-/// the same backend and variant, as far as they have it, or the only one.
-fn counterpart(views: &[(usize, &LaneView)], of: &LaneView) -> Result<Option<usize>, Failure> {
-    let mut all: Vec<(usize, LaneKey<'_>)> = views
-        .iter()
-        .enumerate()
-        .map(|(at, (run, view))| (at, *run, view.lane.key()))
-        .filter(|(_, run, key)| *run == 0 && key.runner == of.lane.runner)
-        .map(|(at, _, key)| (at, key))
-        .collect();
-    let of = of.lane.key();
-    let same_backend = |key: LaneKey<'_>| key.backend == of.backend;
-    let same_variant = |key: LaneKey<'_>| key.variant == of.variant;
-    for is_same in [&same_backend as &dyn Fn(LaneKey<'_>) -> bool, &same_variant] {
-        if all.iter().any(|(_, key)| is_same(*key)) {
-            all.retain(|(_, key)| is_same(*key));
-        }
+impl From<CompareError> for Failure {
+    fn from(error: CompareError) -> Self {
+        let hint = error.hint();
+        Self::new(error.to_string()).hint(hint)
     }
-    match all.as_slice() {
-        [] => Ok(None),
-        [(at, _)] => Ok(Some(*at)),
-        [(_, one), (_, other), ..] => {
-            let (what, part) = match one.backend == other.backend {
-                true => ("with several variants", "VARIANT"),
-                false => ("on several backends", "BACKEND"),
-            };
-            let message = format!("the first run has runner `{}` {what}", of.runner);
-            Err(Failure::new(message).hint(format!("name one: RUN@{part}")))
-        }
-    }
-}
-
-/// The cases of either run that have not flipped, those that do not pass now first.
-fn unchanged(before: &CaseOutcomes, now: &CaseOutcomes, changes: &Changes) -> Vec<String> {
-    let Changes { regressions, fixes, lost, vanished, new, .. } = changes;
-    let flipped: BTreeSet<&String> =
-        [regressions, fixes, lost, vanished, new].into_iter().flatten().collect();
-    let all: BTreeSet<&String> = before.cases.keys().chain(now.cases.keys()).collect();
-    let passes = |id: &String| now.cases.get(id).map(|it| now.verdict(it)) == Some(Verdict::Pass);
-    let (passing, others): (Vec<&String>, Vec<&String>) =
-        all.difference(&flipped).copied().partition(|id| passes(id));
-    others.into_iter().chain(passing).cloned().collect()
-}
-
-/// How many cases it takes to see a difference, if as many flip as do here.
-fn needed(changes: &Changes, difference: f64) -> Option<(f64, u64)> {
-    let flips = (changes.regressions.len() + changes.fixes.len()) as u64;
-    let discordant = probity_core::metrics::share(flips, changes.common)?.max(difference);
-    let design = sample_size::Paired { difference, discordant, alpha: 0.05, power: 0.8 };
-    sample_size::paired(design).map(|cases| (difference, cases))
 }

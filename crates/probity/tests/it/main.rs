@@ -62,5 +62,6 @@ mod talk;
 mod terminal;
 mod unkind;
 mod variants;
+mod view;
 mod watch;
 mod yaml_suites;

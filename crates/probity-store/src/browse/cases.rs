@@ -1,0 +1,290 @@
+//! Pages of results.
+
+use probity_core::{
+    classification::{Class, Verdict},
+    named_enum,
+    record::CaseRecord,
+};
+use rusqlite::{Row, params_from_iter, types::Value};
+use serde::{Deserialize, Serialize};
+
+use super::{Conditions, containing, places};
+use crate::{LaneView, Reader, RunRow, StoreError, result};
+
+named_enum! {
+    /// What results are put in order by.
+    #[derive(Default)]
+    pub enum Sort ("an order of results") {
+        /// What did not pass first.
+        #[default]
+        Verdict = "verdict",
+        /// The case's id.
+        Case = "case",
+        /// The class.
+        Class = "class",
+        /// The category.
+        Category = "category",
+        /// How long the call took.
+        Latency = "latency",
+        /// Tokens in and out.
+        Tokens = "tokens",
+        /// Dollars.
+        Cost = "cost",
+        /// The lowest score.
+        Score = "score",
+    }
+}
+
+impl Sort {
+    const fn sql(self) -> &'static str {
+        match self {
+            Self::Verdict => {
+                "CASE r.verdict WHEN 'error' THEN 0 WHEN 'fail' THEN 1 WHEN 'undecided' THEN 2 ELSE 3 END"
+            }
+            Self::Case => "r.case_id",
+            Self::Class => "r.class",
+            Self::Category => "coalesce(r.category, '')",
+            Self::Latency => "r.latency_ms",
+            Self::Tokens => "coalesce(r.input_tokens, 0) + coalesce(r.output_tokens, 0)",
+            Self::Cost => "coalesce(r.cost_usd, -1.0)",
+            Self::Score => {
+                "coalesce((SELECT min(s.value) FROM scores s WHERE s.result = r.id), 2.0)"
+            }
+        }
+    }
+}
+
+/// Which results of a run are wanted, and in which order.
+#[derive(Clone, Debug, Default)]
+pub struct CaseQuery {
+    /// Those with a verdict.
+    pub verdict: Option<Verdict>,
+    /// Those of a class.
+    pub class: Option<Class>,
+    /// Those of a category.
+    pub category: Option<String>,
+    /// Those with a tag.
+    pub tag: Option<String>,
+    /// Those whose id, prompt or reply contains every one of these words.
+    pub words: Vec<String>,
+    /// Those of cases whose repeats did not all come out alike.
+    pub flaky: bool,
+    /// Those that came out otherwise than in this run.
+    pub flipped: Option<RunRow>,
+    /// Those with a score in a range.
+    pub score: Option<ScoreRange>,
+    /// Their order.
+    pub sort: Sort,
+    /// Whether the order is turned round.
+    pub descending: bool,
+    /// Those behind this one.
+    pub after: Option<CaseCursor>,
+    /// How many at most.
+    pub limit: usize,
+}
+
+/// A score between two values, both included.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScoreRange {
+    /// The name of the score; any without it.
+    pub name: Option<String>,
+    /// The lowest.
+    pub min: f64,
+    /// The highest.
+    pub max: f64,
+}
+
+/// The place of a result in an order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CaseCursor {
+    key: Key,
+    case: String,
+    lane: i64,
+    repeat: u32,
+}
+
+/// What a result is put in order by.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+enum Key {
+    Number(f64),
+    Text(String),
+}
+
+impl Key {
+    fn read(row: &Row<'_>, column: usize) -> rusqlite::Result<Self> {
+        match row.get::<_, Value>(column)? {
+            Value::Text(text) => Ok(Self::Text(text)),
+            #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
+            Value::Integer(number) => Ok(Self::Number(number as f64)),
+            Value::Real(number) => Ok(Self::Number(number)),
+            Value::Null | Value::Blob(_) => Ok(Self::Text(String::new())),
+        }
+    }
+
+    fn value(&self) -> Value {
+        match self {
+            Self::Number(number) => Value::Real(*number),
+            Self::Text(text) => Value::Text(text.clone()),
+        }
+    }
+}
+
+/// One result of a page.
+#[derive(Clone, Debug)]
+pub struct CaseRow {
+    /// The place of its lane among those that were asked for.
+    pub lane: usize,
+    /// The result.
+    pub record: CaseRecord,
+}
+
+/// Some results.
+#[derive(Clone, Debug, Default)]
+pub struct CasesPage {
+    /// The results.
+    pub rows: Vec<CaseRow>,
+    /// How many results there are on all pages; unknown where texts would have to be read for it.
+    pub total: Option<u64>,
+    /// The place that the next page begins behind, if there is one.
+    pub next: Option<CaseCursor>,
+}
+
+impl CaseQuery {
+    fn conditions(&self, lanes: &[&LaneView]) -> Conditions {
+        let mut all = Conditions::default();
+        let rows = || lanes.iter().map(|it| Value::from(it.row));
+        all.add(&format!("r.lane IN {} AND r.stale = 0", places(lanes.len())), rows());
+        if let Some(verdict) = self.verdict {
+            all.add("r.verdict = ?", [verdict.as_str().to_owned().into()]);
+        }
+        if let Some(class) = self.class {
+            all.add("r.class = ?", [class.as_str().to_owned().into()]);
+        }
+        if let Some(category) = &self.category {
+            all.add("r.category = ?", [category.clone().into()]);
+        }
+        if let Some(tag) = &self.tag {
+            let sql = "EXISTS (SELECT 1 FROM json_each(r.tags) t WHERE t.value = ?)";
+            all.add(sql, [tag.clone().into()]);
+        }
+        if self.flaky {
+            all.add(
+                "EXISTS (SELECT 1 FROM results o WHERE o.lane = r.lane AND o.case_id = r.case_id
+                    AND o.stale = 0 AND o.verdict <> r.verdict)",
+                [],
+            );
+        }
+        if let Some(run) = &self.flipped {
+            all.add(
+                "EXISTS (SELECT 1 FROM lanes l JOIN lanes ol ON ol.run = ? AND ol.runner = l.runner
+                    AND ol.variant = l.variant AND ol.backend = l.backend
+                    JOIN results o ON o.lane = ol.id AND o.case_id = r.case_id
+                        AND o.repeat = r.repeat AND o.stale = 0
+                    WHERE l.id = r.lane AND o.verdict <> r.verdict)",
+                [run.place().into()],
+            );
+        }
+        if let Some(ScoreRange { name, min, max }) = &self.score {
+            let (named, name) = match name {
+                Some(name) => ("s.name = ? AND ", vec![Value::from(name.clone())]),
+                None => ("", Vec::new()),
+            };
+            all.add(
+                &format!(
+                    "EXISTS (SELECT 1 FROM scores s WHERE s.result = r.id AND {named}s.value BETWEEN ? AND ?)"
+                ),
+                name.into_iter().chain([Value::from(*min), Value::from(*max)]),
+            );
+        }
+        for word in &self.words {
+            let pattern = containing(word);
+            all.add(
+                "(r.case_id LIKE ? ESCAPE '\\' OR r.prompt LIKE ? ESCAPE '\\' OR r.reply LIKE ? ESCAPE '\\')",
+                [pattern.clone(), pattern.clone(), pattern],
+            );
+        }
+        all
+    }
+
+    /// The condition for what comes behind a place.
+    fn behind(&self, conditions: &mut Conditions) {
+        let Some(CaseCursor { key, case, lane, repeat }) = &self.after else { return };
+        let (by, than) = (self.sort.sql(), if self.descending { "<" } else { ">" });
+        conditions.add(
+            &format!("({by} {than} ? OR ({by} = ? AND (r.case_id, r.lane, r.repeat) > (?, ?, ?)))"),
+            [key.value(), key.value(), case.clone().into(), (*lane).into(), (*repeat).into()],
+        );
+    }
+}
+
+/// A result that was found, before it is read.
+struct Place {
+    row: i64,
+    lane: i64,
+    cursor: CaseCursor,
+}
+
+impl Reader {
+    /// A page of the results of some lanes of a run.
+    pub fn cases_page(
+        &self,
+        lanes: &[&LaneView],
+        query: &CaseQuery,
+    ) -> Result<CasesPage, StoreError> {
+        if lanes.is_empty() {
+            return Ok(CasesPage::default());
+        }
+        let mut conditions = query.conditions(lanes);
+        let total = match query.words.is_empty() {
+            true => Some(self.count(&conditions)?),
+            false => None,
+        };
+        query.behind(&mut conditions);
+        let mut places = self.places(query, conditions)?;
+        let has_more = places.len() > query.limit;
+        places.truncate(query.limit);
+        let next = places.last().filter(|_| has_more).map(|it| it.cursor.clone());
+        let rows = places.iter().map(|place| {
+            let lane = lanes.iter().position(|it| it.row == place.lane).unwrap_or(0);
+            Ok(CaseRow { lane, record: self.record_at(place.row)? })
+        });
+        Ok(CasesPage { rows: rows.collect::<Result<_, StoreError>>()?, total, next })
+    }
+
+    fn count(&self, conditions: &Conditions) -> Result<u64, StoreError> {
+        let sql = format!("SELECT count(*) FROM results r WHERE {}", conditions.sql());
+        let values = params_from_iter(&conditions.values);
+        self.connection.query_row(&sql, values, |row| row.get(0)).map_err(StoreError::Read)
+    }
+
+    fn places(&self, query: &CaseQuery, conditions: Conditions) -> Result<Vec<Place>, StoreError> {
+        let order = if query.descending { "DESC" } else { "ASC" };
+        let sql = format!(
+            "SELECT r.id, r.lane, r.case_id, r.repeat, {} AS key FROM results r WHERE {}
+             ORDER BY key {order}, r.case_id, r.lane, r.repeat LIMIT {}",
+            query.sort.sql(),
+            conditions.sql(),
+            query.limit + 1
+        );
+        let read = || {
+            let mut statement = self.connection.prepare(&sql)?;
+            let rows = statement.query_map(params_from_iter(conditions.values), |row| {
+                let lane = row.get(1)?;
+                let (case, repeat, key) = (row.get(2)?, row.get(3)?, Key::read(row, 4)?);
+                Ok(Place { row: row.get(0)?, lane, cursor: CaseCursor { key, case, lane, repeat } })
+            })?;
+            rows.collect::<rusqlite::Result<Vec<_>>>()
+        };
+        read().map_err(StoreError::Read)
+    }
+
+    pub(super) fn record_at(&self, row: i64) -> Result<CaseRecord, StoreError> {
+        let sql = format!("{} WHERE r.id = ?", result::select());
+        let mut statement = self.connection.prepare_cached(&sql).map_err(StoreError::Read)?;
+        let mut rows = statement.query([row]).map_err(StoreError::Read)?;
+        match rows.next().map_err(StoreError::Read)? {
+            Some(row) => self.record(row),
+            None => Err(StoreError::Content("a result has gone meanwhile".to_owned())),
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! What programs get: the same as the pages, as JSON.
+
+use std::sync::Arc;
+
+use hyper::StatusCode;
+use probity_core::{
+    classification::Counts,
+    evaluation::{EvaluationResult, time},
+    metrics::Verdicts,
+    record::{CaseRecord, LaneStatus},
+};
+use probity_report::{
+    compare,
+    json::{case_value, sorted},
+    trend,
+};
+use probity_store::{LaneView, RunRow, Standing};
+use serde_json::{Value, json};
+
+use crate::{
+    filter::{CaseFilter, RunFilter, shown_cursor},
+    live, load,
+    pages::live::Progress,
+    problem::Problem,
+    query::Query,
+    reply::{self, Response},
+    route::compared_runs,
+    site::Site,
+};
+
+/// The description of all this.
+const DOCUMENT: &str = include_str!("../assets/openapi.json");
+
+pub(crate) async fn answer(
+    site: &Arc<Site>,
+    parts: &[&str],
+    mut query: Query,
+) -> Result<Response, Problem> {
+    let value = match *parts {
+        ["openapi.json"] => {
+            query.finish()?;
+            return Ok(reply::whole(StatusCode::OK, "application/json", DOCUMENT));
+        }
+        ["runs"] => {
+            let filter = RunFilter::read(&mut query)?;
+            query.finish()?;
+            site.read(move |site, reader| Ok(runs(&load::runs(site, reader, &filter)?))).await
+        }
+        ["runs", name] => {
+            query.finish()?;
+            let name = name.to_owned();
+            site.read(move |site, reader| run(&load::run(site, reader, &name)?)).await
+        }
+        ["runs", name, "cases"] => {
+            let filter = CaseFilter::read(&mut query)?;
+            query.finish()?;
+            let name = name.to_owned();
+            site.read(move |_, reader| Ok(cases(&load::cases(reader, &name, &filter)?))).await
+        }
+        ["runs", name, "cases", id] => {
+            query.finish()?;
+            let (name, id) = (name.to_owned(), id.to_owned());
+            site.read(move |_, reader| Ok(case(&load::case(reader, &name, &id)?))).await
+        }
+        ["runs", name, "events"] => {
+            query.finish()?;
+            return live::follow(site, name, live::Form::Json).await;
+        }
+        ["compare"] => {
+            let names = compared_runs(&mut query)?;
+            query.finish()?;
+            if names.len() < 2 {
+                return Err(Problem::bad_request("`runs` names at least two runs: runs=A,B"));
+            }
+            let compared = move |site: &Site, reader: &_| {
+                Ok(sorted(compare::json(&load::compared(site, reader, &names)?.comparison)))
+            };
+            site.read(compared).await
+        }
+        ["trends"] => {
+            let name = query.take("suite");
+            let most = query.take_limit(50, load::MOST_POINTS)?;
+            query.finish()?;
+            let name = name.ok_or_else(|| Problem::bad_request("`suite` is missing"))?;
+            let trends = move |site: &Site, reader: &_| {
+                Ok(trend::json(&load::trends(site, reader, &name, most)?))
+            };
+            site.read(trends).await
+        }
+        _ => Err(Problem::not_found("there is nothing at this address")
+            .hint("/api/v1/openapi.json describes what there is")),
+    };
+    reply::json(&value?)
+}
+
+fn runs(page: &load::Runs) -> Value {
+    let runs: Vec<Value> =
+        page.runs.iter().map(|(row, lanes, it)| listed(row, lanes, it)).collect();
+    json!({ "runs": runs, "next": page.next.map(|it| it.to_string()) })
+}
+
+fn listed(row: &RunRow, lanes: &[LaneView], standing: &Standing) -> Value {
+    json!({
+        "run_id": row.run_id,
+        "short": row.short(),
+        "suite": row.suite,
+        "status": row.status,
+        "started": time(row.started_ms),
+        "finished": row.finished_ms.map(time),
+        "lanes": lanes.iter().map(lane).collect::<Vec<_>>(),
+        "verdicts": verdicts(&standing.verdicts),
+        "classes": classes(&standing.classes),
+        "pass_rate": standing.verdicts.rate(),
+        "cost_usd": (standing.priced > 0).then_some(standing.cost_usd),
+    })
+}
+
+fn lane(view: &LaneView) -> Value {
+    let lane = &view.lane;
+    json!({
+        "title": lane.key().to_string(),
+        "runner": lane.runner,
+        "variant": lane.variant,
+        "backend": lane.backend,
+        "model": lane.model,
+        "planned": lane.planned,
+    })
+}
+
+fn run(run: &load::Run) -> Result<Value, Problem> {
+    let view = &run.view;
+    let evaluations = view.lanes.iter().map(|report| {
+        let result = EvaluationResult::of(view, report, Vec::new());
+        serde_json::to_value(result).map(sorted)
+    });
+    let evaluations: Vec<Value> = evaluations
+        .collect::<Result<_, _>>()
+        .map_err(|error| Problem::internal(error.to_string()))?;
+    let mut standing = Standing::default();
+    for report in &view.lanes {
+        let all = report.metrics.all;
+        standing.add(&Standing {
+            verdicts: all.verdicts,
+            classes: all.classes,
+            cost_usd: report.metrics.cost_usd,
+            priced: report.metrics.priced,
+        });
+    }
+    let mut value = listed(&run.row, &run.lanes, &standing);
+    value["conclusion"] = probity_report::conclusion::Conclusion::of(view).as_str().into();
+    value["sentence"] = probity_report::conclusion::sentence(view).into();
+    value["evaluations"] = evaluations.into();
+    Ok(value)
+}
+
+fn cases(cases: &load::Cases) -> Value {
+    let rows: Vec<Value> = cases
+        .page
+        .rows
+        .iter()
+        .map(|row| {
+            let at = cases.chosen[row.lane];
+            case_row(at, &cases.lanes[at], &row.record)
+        })
+        .collect();
+    json!({
+        "run_id": cases.row.run_id,
+        "cases": rows,
+        "total": cases.page.total,
+        "next": cases.page.next.as_ref().map(shown_cursor),
+    })
+}
+
+/// What a table shows of a result.
+fn case_row(at: usize, view: &LaneView, record: &CaseRecord) -> Value {
+    json!({
+        "case_id": record.case_id,
+        "repeat": record.repeat,
+        "lane": at + 1,
+        "runner": view.lane.runner,
+        "variant": view.lane.variant,
+        "backend": view.lane.backend,
+        "verdict": record.verdict,
+        "class": record.class,
+        "reason": record.why(),
+        "category": record.case.category,
+        "tags": record.case.tags,
+        "scores": record.classification.scores,
+        "latency_ms": record.latency_ms,
+        "tokens": record.usage.total(),
+        "cost_usd": record.cost_usd,
+    })
+}
+
+fn case(case: &load::Case) -> Value {
+    let results: Vec<Value> = case
+        .results
+        .iter()
+        .map(|(at, view, record)| {
+            let mut value = case_value(&view.lane, record);
+            value["lane"] = (at + 1).into();
+            value
+        })
+        .collect();
+    json!({ "run_id": case.row.run_id, "case_id": case.id, "results": results })
+}
+
+fn verdicts(verdicts: &Verdicts) -> Value {
+    let Verdicts { pass, fail, error, undecided } = verdicts;
+    json!({ "pass": pass, "fail": fail, "error": error, "undecided": undecided })
+}
+
+fn classes(counts: &Counts) -> Value {
+    Value::Object(counts.to_json())
+}
+
+/// How far a run has come.
+pub(crate) fn progress(run: &RunRow, progress: &Progress) -> Value {
+    let lanes: Vec<Value> = progress
+        .lanes
+        .iter()
+        .map(|it| {
+            json!({
+                "title": it.view.lane.key().to_string(),
+                "planned": it.view.lane.planned,
+                "done": it.standing.classes.total(),
+                "verdicts": verdicts(&it.standing.verdicts),
+                "classes": classes(&it.standing.classes),
+                "is_over": it.view.status.is_some(),
+                "is_complete": it.view.status.as_ref().is_some_and(LaneStatus::is_complete),
+                "told": it.told,
+            })
+        })
+        .collect();
+    let failing: Vec<Value> = progress
+        .failing
+        .iter()
+        .map(|it| case_row(it.lane, &progress.lanes[it.lane].view, &it.record))
+        .collect();
+    let waits: Vec<Value> = progress
+        .waits
+        .iter()
+        .map(|it| {
+            json!({
+                "backend": progress.lanes[it.lane].view.lane.backend,
+                "kind": it.error.kind,
+                "message": it.error.message,
+                "wait_ms": it.wait_ms,
+                "results": it.count,
+            })
+        })
+        .collect();
+    json!({
+        "run_id": run.run_id,
+        "status": run.status,
+        "lanes": lanes,
+        "last_failures": failing,
+        "waits": waits,
+        "next": progress.next,
+    })
+}

@@ -1,0 +1,127 @@
+//! Which address leads to what.
+
+use std::sync::Arc;
+
+use hyper::StatusCode;
+
+use crate::{
+    address::decoded,
+    api, assets,
+    filter::{CaseFilter, GridFilter, RunFilter},
+    live, load, pages,
+    problem::Problem,
+    query::Query,
+    reply::{self, Response},
+    site::Site,
+};
+
+/// Whether answers are read by programs.
+pub(crate) fn is_for_programs(path: &str) -> bool {
+    path == "/api" || path.starts_with("/api/")
+}
+
+/// Answers a request that is allowed.
+pub(crate) async fn answer(
+    site: &Arc<Site>,
+    path: &str,
+    query: Option<&str>,
+) -> Result<Response, Problem> {
+    let parts: Option<Vec<String>> = path.trim_start_matches('/').split('/').map(decoded).collect();
+    let parts = parts.ok_or_else(|| Problem::bad_request("the address is not UTF-8 text"))?;
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    match parts.as_slice() {
+        ["assets", name] => asset(name),
+        // Browsers ask for it unbidden.
+        ["favicon.ico"] => Ok(reply::whole(StatusCode::NO_CONTENT, "image/x-icon", "")),
+        ["api", "v1", rest @ ..] => api::answer(site, rest, Query::parse(query)?).await,
+        parts => page(site, parts, Query::parse(query)?).await,
+    }
+}
+
+fn asset(name: &str) -> Result<Response, Problem> {
+    let asset = assets::find(name).ok_or_else(nothing)?;
+    Ok(reply::whole(StatusCode::OK, asset.content_type, asset.content))
+}
+
+fn nothing() -> Problem {
+    Problem::not_found("there is nothing at this address").hint("the list of runs is at /")
+}
+
+async fn page(site: &Arc<Site>, parts: &[&str], mut query: Query) -> Result<Response, Problem> {
+    match *parts {
+        [""] => {
+            let filter = RunFilter::read(&mut query)?;
+            query.finish()?;
+            let page =
+                site.read(move |site, reader| pages::runs::make(site, reader, &filter)).await;
+            match page {
+                // Before the first run there is no store.
+                Err(problem) if problem.code == "no_store" => {
+                    Ok(reply::page(pages::runs::before_the_first(&site.options.store)))
+                }
+                page => page.map(reply::page),
+            }
+        }
+        ["runs", run] => {
+            query.finish()?;
+            let run = run.to_owned();
+            let read = site.read(move |site, reader| pages::run::make(site, reader, &run));
+            read.await.map(reply::page)
+        }
+        ["runs", run, "live"] => {
+            query.finish()?;
+            live::follow(site, run, live::Form::Html).await
+        }
+        ["runs", run, "cases"] => {
+            let filter = CaseFilter::read(&mut query)?;
+            query.finish()?;
+            let run = run.to_owned();
+            let read =
+                site.read(move |site, reader| pages::cases::make(site, reader, &run, &filter));
+            read.await.map(reply::page)
+        }
+        ["runs", run, "cases", id] => {
+            let which = pages::case::Which::read(&mut query)?;
+            query.finish()?;
+            let (run, id) = (run.to_owned(), id.to_owned());
+            let read = site
+                .read(move |_, reader| pages::case::render(&load::case(reader, &run, &id)?, which));
+            read.await.map(reply::page)
+        }
+        ["runs", run, "grid"] => {
+            let filter = GridFilter::read(&mut query)?;
+            query.finish()?;
+            let run = run.to_owned();
+            let read = site.read(move |_, reader| {
+                Ok(pages::grid::render(&load::grid(reader, &run, &filter)?, &filter))
+            });
+            read.await.map(reply::page)
+        }
+        ["compare"] => {
+            let names = compared_runs(&mut query)?;
+            query.finish()?;
+            let read = site.read(move |site, reader| pages::compare::make(site, reader, &names));
+            read.await.map(reply::page)
+        }
+        ["trends"] => {
+            let name = query.take("suite");
+            let most = query.take_limit(50, load::MOST_POINTS)?;
+            query.finish()?;
+            let read = site.read(move |site, reader| pages::trends::make(site, reader, name, most));
+            read.await.map(reply::page)
+        }
+        _ => Err(nothing()),
+    }
+}
+
+/// The runs that are to be compared: a list, or the ticked boxes of the list of runs, where the latest is the first.
+pub(crate) fn compared_runs(query: &mut Query) -> Result<Vec<String>, Problem> {
+    let names = query.take("runs").unwrap_or_default();
+    let names = names.split(',').filter(|it| !it.is_empty()).map(ToOwned::to_owned);
+    let names: Vec<String> = names.chain(query.take_runs().into_iter().rev()).collect();
+    if names.len() > load::MOST_COMPARED {
+        let message = format!("no more than {} runs are compared at once", load::MOST_COMPARED);
+        return Err(Problem::bad_request(message));
+    }
+    Ok(names)
+}

@@ -1,0 +1,260 @@
+"""What scripts/view-browser-test does with the browser."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+
+from playwright.sync_api import sync_playwright
+
+probity, work = sys.argv[1:]
+HOSTILE = '<script>alert(1)</script><img src=http://x.example/y.png onerror=alert(2)> \u202egnp.exe \x1b[31m </pre></script>'
+COMMANDS = ["ls -la", "find . -name '*.py' -mtime -1", "wc -l *.log", "du -s * | sort -rn | head -n 10",
+            "tar -czf src.tar.gz src", "sed 's/foo/bar/g' file"]
+troubles, requests = [], []
+
+
+def check(claim, words):
+    if not claim:
+        sys.exit(f"view-browser-test: not so: {words}")
+
+
+def write_suite():
+    with open(f"{work}/commands.jsonl", "w") as out:
+        for at in range(240):
+            right = COMMANDS[at % 6]
+            case = {"id": f"command-{at:04}", "prompt": right, "expected_command": right, "category": "correctness",
+                    "safe": True, "posix_compliant": True, "tags": ["files", "basic"] if at % 2 else ["text"]}
+            if at % 17 == 0:
+                case["prompt"] = "ls -l | sort"
+            elif at % 29 == 0:
+                case["prompt"] = "I'm sorry, but I can't help with that."
+            elif at % 7 == 0:
+                case["category"] = "posix"
+            out.write(json.dumps(case) + "\n")
+    with open(f"{work}/answers.jsonl", "w") as out:
+        for at in range(120):
+            case = {"id": f"answer/{at:03}", "prompt": f"{at} is the number that you are looking for; say it again, with care.",
+                    "tags": ["numbers"], "notes": HOSTILE,
+                    "assert": [{"type": "contains", "value": str(at)}, {"type": "contains", "value": "care", "metric": "manners"}]}
+            if at % 13 == 0:
+                case["assert"].append({"type": "contains", "value": "something else", "metric": "relevance"})
+            if at == 5:
+                case |= {"id": "hostile/@someone#1", "prompt": HOSTILE, "tags": [HOSTILE]}
+            out.write(json.dumps(case) + "\n")
+    with open(f"{work}/shell-assistant.toml", "w") as out:
+        out.write('''version = "1"
+[backends.large]
+kind = "echo"
+[backends.small]
+kind = "command"
+command = ["sed", "s/-la/-l/;s/looking for/after/"]
+[[runners]]
+name = "commands"
+kind = "command"
+dataset = "commands.jsonl"
+[[runners]]
+name = "answers"
+dataset = "answers.jsonl"
+[runners.gates]
+pass_rate = 0.95
+''')
+    # Slow enough to be looked at while it goes on.
+    with open(f"{work}/slow.jsonl", "w") as out:
+        for at in range(60):
+            out.write(json.dumps({"id": f"slow-{at:02}", "prompt": f"word {at}", "expected_response": f"word {at % 50}"}) + "\n")
+    with open(f"{work}/slow.toml", "w") as out:
+        out.write('''version = "1"
+[backends.slow]
+kind = "command"
+command = ["sh", "-c", "sleep 0.2; cat"]
+[[runners]]
+name = "slow"
+dataset = "slow.jsonl"
+''')
+
+
+def run(suite, *options):
+    subprocess.run([probity, "run", f"{work}/{suite}", "--store", f"{work}/v.db", "-q", "--informational", *options], check=True)
+
+
+@contextlib.contextmanager
+def served():
+    command = [probity, "view", "--store", f"{work}/v.db", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+        try:
+            yield server.stdout.readline().strip().rstrip("/")
+        finally:
+            server.terminate()
+
+
+def watch(page, base):
+    page.set_default_timeout(15_000)
+    page.on("console", lambda it: troubles.append(f"{it.type}: {it.text}") if it.type in ("error", "warning") else None)
+    page.on("pageerror", lambda it: troubles.append(str(it)))
+    page.on("dialog", lambda it: (troubles.append(f"dialog: {it.message}"), it.dismiss()))
+    page.on("request", lambda it: requests.append(it.url) if not it.url.startswith(base) and it.url != "data:," else None)
+    return page
+
+
+def ready(page, address):
+    page.goto(address)
+    page.wait_for_selector("html[data-ready]", state="attached")
+
+
+def use_runs(page, base):
+    ready(page, f"{base}/")
+    check(page.locator("table.runs tbody tr").count() == 4, "every run is listed")
+    check(page.locator("button[data-needs]").is_disabled(), "nothing is ticked, so nothing is compared")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/runs/*")
+    check(page.locator(".standing").is_visible(), "the verdict is on top")
+    page.go_back()
+    for box in page.locator("table.runs input[type=checkbox]").all()[:2]:
+        box.check()
+    page.locator("button[data-needs]").click()
+    page.wait_for_url("**/compare?run=*")
+    check("judged in both" in page.locator("main").inner_text(), "ticked runs are compared")
+
+
+def use_cases(page, base, run_id):
+    here = f"{base}/runs/{run_id}/cases"
+    ready(page, here)
+    check(page.locator("#count").inner_text() == "720 results", "all results are counted")
+    check(page.locator("#rows tr").count() == 100, "a page has 100 rows")
+    check(page.locator("#rows .pill").first.inner_text() != "pass", "what did not pass comes first")
+    page.locator("select[name=class]").select_option("refusal")
+    page.wait_for_url("**class=refusal*")
+    check(set(page.locator("#rows .c-class").all_inner_texts()) == {"refusal"}, "a class is chosen")
+    check("q=" not in page.url, "what is not filled in is not in the address")
+    page.reload()
+    check(page.locator("select[name=class]").input_value() == "refusal", "a link brings the same filters")
+    page.locator(".clear").click()
+    page.wait_for_url(here)
+    page.keyboard.press("/")
+    page.keyboard.type("answer/042")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**q=answer*")
+    check(page.locator("#rows tr").count() == 2, "words are searched")
+    ready(page, here)
+    page.locator("th.c-ms a").click()
+    page.wait_for_url("**sort=-latency*")
+    check(page.locator("th.c-ms").get_attribute("aria-sort") == "descending", "the slowest come first")
+    seen = page.locator("#rows .c-id a").first.get_attribute("href")
+    page.locator(".pages a[rel=next]").click()
+    page.wait_for_url("**after=*")
+    check(page.locator("#rows .c-id a").first.get_attribute("href") != seen, "the next page is another one")
+    page.locator(".pages a").first.click()
+    page.wait_for_load_state()
+    check(page.locator("#rows .c-id a").first.get_attribute("href") == seen, "and the first is the same again")
+    page.locator("#rows tr").nth(2).locator(".c-reason").click()
+    page.wait_for_url("**/cases/*")
+    check(page.locator(".case-title h2").is_visible(), "a click on a row opens its case")
+
+
+def use_case(page, base, run_id):
+    ready(page, f"{base}/runs/{run_id}/cases/command-0017?lane=2")
+    check("commands on small" in page.locator(".others a[aria-current]").inner_text(), "the lane is the one of the link")
+    page.locator(".others a").first.click()
+    page.wait_for_url("**lane=1")
+    ready(page, f"{base}/runs/{run_id}/cases/hostile%2F%40someone%231")
+    text = page.locator("main").inner_text()
+    check("<script>alert(1)</script>" in text, "tags are shown")
+    check("\\u{202e}" in text and "\\u{1b}" in text, "what cannot be seen is named")
+    check(page.locator("main script, main img").count() == 0, "and nothing came of them")
+
+
+def use_grid(page, base, run_id):
+    ready(page, f"{base}/runs/{run_id}/grid")
+    check(page.locator("table.answers tbody tr").count() == 25, "a page has 25 cases")
+    page.locator("input[name=differing]").check()
+    page.wait_for_url("**differing=1*")
+    check(page.locator("table.answers mark").count() > 0, "differences are marked")
+
+
+def use_themes(page, base):
+    ready(page, f"{base}/")
+    colour = "getComputedStyle(document.body).backgroundColor"
+    before = page.evaluate(colour)
+    page.locator("#theme").click()
+    check(page.evaluate(colour) != before, "the button switches between light and dark")
+    page.reload()
+    check(page.evaluate(colour) != before, "the choice is kept")
+    page.locator("#theme").click()
+
+
+def follow(page, base):
+    command = [probity, "run", f"{work}/slow.toml", "--store", f"{work}/v.db", "-q", "--informational", "-j", "2"]
+    with subprocess.Popen(command) as running:
+        page.wait_for_function("fetch('/api/v1/runs').then((it) => it.json()).then((it) => it.runs[0].status === 'running')")
+        ready(page, f"{base}/runs/latest")
+        page.wait_for_selector("#live[data-updates]", state="attached")
+        page.wait_for_function("Number(document.getElementById('live').dataset.updates) >= 3")
+        page.screenshot(path=f"{work}/live.png")
+        check(page.locator(".going-on .standing").is_hidden(), "there is no verdict yet")
+        check("of 60" in page.locator("#live").inner_text(), "progress is shown")
+        page.wait_for_selector("#live", state="detached", timeout=60_000)
+        check(running.wait() == 0, "the run came to its end")
+    check(page.locator(".standing").is_visible(), "the verdict follows by itself")
+
+
+def pictures(browser, base, pages):
+    for name, path in pages.items():
+        for width, height in ((1280, 900), (380, 800)):
+            for scheme in ("light", "dark"):
+                context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+                page = watch(context.new_page(), base)
+                ready(page, base + path)
+                wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+                check(wide <= 0, f"{name} at {width}: nothing is wider than the screen ({wide} px)")
+                page.screenshot(path=f"{work}/{name}-{width}-{scheme}.png")
+                context.close()
+
+
+def without_scripts(browser, base, pages):
+    context = browser.new_context(java_script_enabled=False)
+    page = watch(context.new_page(), base)
+    for name, path in pages.items():
+        page.goto(base + path)
+        check(page.locator("main").inner_text().strip() != "", f"{name} can be read without a script")
+    page.goto(f"{base}{pages['cases']}")
+    page.locator("select[name=verdict]").select_option("fail")
+    page.locator("#filters button").click()
+    check("verdict=fail" in page.url, "filters work without a script")
+    check(set(page.locator("#rows .pill").all_inner_texts()) == {"fail"}, "and filter")
+    context.close()
+
+
+write_suite()
+for limit in (60, 120, 240):
+    run("shell-assistant.toml", "--limit", str(limit))
+run("shell-assistant.toml")
+with served() as base, sync_playwright() as driver:
+    browser = driver.chromium.launch(executable_path=os.environ["BROWSER"], args=["--no-sandbox"])
+    run_id = json.load(urllib.request.urlopen(f"{base}/api/v1/runs"))["runs"][0]["run_id"]
+    page = watch(browser.new_page(viewport={"width": 1280, "height": 900}), base)
+    use_runs(page, base)
+    use_cases(page, base, run_id)
+    use_case(page, base, run_id)
+    use_grid(page, base, run_id)
+    use_themes(page, base)
+    pages = {"runs": "/", "run": f"/runs/{run_id}", "cases": f"/runs/{run_id}/cases",
+             "case": f"/runs/{run_id}/cases/command-0017?lane=1", "answer": f"/runs/{run_id}/cases/answer%2F013",
+             "hostile": f"/runs/{run_id}/cases/hostile%2F%40someone%231", "grid": f"/runs/{run_id}/grid?differing=1",
+             "compare": f"/compare?runs={run_id}@large,{run_id}@small", "trends": "/trends",
+             "nothing": f"/runs/{run_id}/cases?q=nowhere"}
+    pictures(browser, base, pages)
+    without_scripts(browser, base, pages)
+    follow(page, base)
+    check(not troubles, f"no errors and no warnings: {troubles[:5]}")
+    # The one page that is meant to fail says so in the console.
+    ready(page, f"{base}/runs/nowhere")
+    page.screenshot(path=f"{work}/problem.png")
+    check("there is no run" in page.locator("main").inner_text(), "what is not there is told")
+    browser.close()
+check(not requests, f"no request leaves the site: {requests[:5]}")
+print("the site works: runs, cases, case, grid, compare, trends, live, keys, links, themes, no script, no network")
