@@ -1,7 +1,7 @@
 //! What can be asked: servers, programs, models in this process, recordings.
 
-pub mod found;
 pub mod embedded;
+pub mod found;
 pub mod function;
 pub mod http;
 pub mod open;
