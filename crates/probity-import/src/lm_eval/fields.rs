@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use probity_load::template;
 use serde_json::Value;
 
+use crate::choices;
+
 use super::{
     config::{Field, Says},
     literal,
@@ -66,7 +68,10 @@ pub(super) fn choices(field: &Field, document: &Document) -> Result<Vec<String>,
     };
     let items: Vec<Value> = match value {
         Value::Array(items) => items,
-        Value::Object(map) if map.len() == 1 => map.into_iter().map(|it| it.1).collect(),
+        // Letters say their own order.
+        Value::Object(map) if choices::are_letters(&map.keys().cloned().collect::<Vec<_>>()) => {
+            map.into_iter().map(|it| it.1).collect()
+        }
         Value::Object(_) => {
             return Err("`doc_to_choice` makes a table, whose order is not known".to_owned());
         }
