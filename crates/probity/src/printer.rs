@@ -11,7 +11,9 @@ use std::{
 use anstream::{AutoStream, ColorChoice, adapter::strip_str};
 use anstyle::Style;
 
-use crate::{cli::ColorArg, diagnostic, environment::Environment, failure::Failure};
+use crate::{
+    cli::ColorArg, diagnostic, environment::Environment, failure::Failure, terminal::wrapped,
+};
 use probity_core::{
     classification::Verdict,
     problem::Problem,
@@ -56,6 +58,14 @@ impl Printer {
     /// Columns of the terminal that standard output is; as many as usual if it is none.
     pub(crate) fn width() -> usize {
         columns(io::stdout())
+    }
+
+    /// The text as standard output shows it best: on a terminal, long lines go on in the next.
+    pub(crate) fn laid_out(text: &str) -> String {
+        match io::stdout().is_terminal() {
+            true => wrapped(text, Self::width()),
+            false => text.to_owned(),
+        }
     }
 
     /// Columns and lines of the terminal that standard error is.
