@@ -127,7 +127,9 @@ fn project(answer: &str) -> Project {
 
 fn act(project: &Project, github: &GitHub, variables: &[(&str, &str)]) -> Output {
     let program = Path::new(env!("CARGO_BIN_EXE_probity")).parent().unwrap();
-    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
+    let usual = std::env::var_os("PATH").unwrap();
+    let all = std::iter::once(program.to_owned()).chain(std::env::split_paths(&usual));
+    let path = std::env::join_paths(all).unwrap();
     Command::new("python3")
         .arg(repository().join("scripts/ci-action"))
         .current_dir(project.path(""))
