@@ -19,7 +19,10 @@ use probity_core::{
     problem::Problem,
     visible::{push_safe, safe},
 };
-use probity_report::{palette::Tint, text::USUAL_WIDTH};
+use probity_report::{
+    palette::{self, Tint},
+    text::USUAL_WIDTH,
+};
 
 const ERROR: Style = Tint::of_verdict(Verdict::Fail).style().bold();
 /// Columns below which lines are wrapped by the terminal.
@@ -208,8 +211,8 @@ fn colour(text: &str) -> Option<usize> {
     }
     // Reset, bold, underlined, and colours of letters: nothing that hides them.
     let is_ours = |code: &str| matches!(code.parse(), Ok(0 | 1 | 4 | 31..=36 | 91..=97_u8));
-    let is_of_palette =
-        codes[..end].strip_prefix("38;5;").is_some_and(|it| it.parse::<u8>().is_ok());
+    let of_palette = codes[..end].strip_prefix("38;5;").and_then(|it| it.parse().ok());
+    let is_of_palette = of_palette.is_some_and(palette::has);
     let is_ours = is_of_palette || codes[..end].split(';').all(is_ours);
     is_ours.then_some("\x1b[".len() + end + 1)
 }
