@@ -82,12 +82,15 @@ pub fn text(comparison: &Comparison) -> String {
     for (at, side) in sides.iter().enumerate() {
         let _ = writeln!(text, "{:<3} {}", letter(at), one_line(&side.name, 72));
     }
-    text.push_str("\n     passed  95 %             pass   fail  error      p95       cost\n");
+    let is_priced = sides.iter().any(|it| it.report.metrics.priced > 0);
+    let cost = |it: &str| if is_priced { format!("  {it:>9}") } else { String::new() };
+    text.push_str("\n     passed  95 %             pass   fail  error      p95");
+    let _ = writeln!(text, "{}", cost("cost"));
     for (at, side) in sides.iter().enumerate() {
         let row = Row::of(&side.report.metrics);
         let _ = writeln!(
             text,
-            "{:<3} {:>7}  {:<13} {:>7} {:>6} {:>6}  {:>7}  {:>9}",
+            "{:<3} {:>7}  {:<13} {:>7} {:>6} {:>6}  {:>7}{}",
             letter(at),
             row.rate,
             row.interval,
@@ -95,7 +98,7 @@ pub fn text(comparison: &Comparison) -> String {
             row.fail,
             row.error,
             row.p95,
-            row.cost
+            cost(&row.cost)
         );
     }
     for (at, side) in sides.iter().enumerate() {

@@ -56,6 +56,12 @@ impl Tint {
     }
 }
 
+/// Whether this is one of the terminal's colours that are used here.
+pub fn has(terminal: u8) -> bool {
+    let mut tints = Class::ALL.into_iter().map(Tint::of_class).chain([WARN]);
+    tints.any(|it| it.terminal == terminal)
+}
+
 /// The class whose colour a result has: what passed looks passed, whatever was expected of it.
 /// None if nothing is decided.
 pub const fn shown_class(verdict: Verdict, class: Class) -> Option<Class> {

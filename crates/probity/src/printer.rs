@@ -11,13 +11,18 @@ use std::{
 use anstream::{AutoStream, ColorChoice, adapter::strip_str};
 use anstyle::Style;
 
-use crate::{cli::ColorArg, diagnostic, environment::Environment, failure::Failure};
+use crate::{
+    cli::ColorArg, diagnostic, environment::Environment, failure::Failure, terminal::wrapped,
+};
 use probity_core::{
     classification::Verdict,
     problem::Problem,
     visible::{push_safe, safe},
 };
-use probity_report::{palette::Tint, text::USUAL_WIDTH};
+use probity_report::{
+    palette::{self, Tint},
+    text::USUAL_WIDTH,
+};
 
 const ERROR: Style = Tint::of_verdict(Verdict::Fail).style().bold();
 /// Columns below which lines are wrapped by the terminal.
@@ -56,6 +61,14 @@ impl Printer {
     /// Columns of the terminal that standard output is; as many as usual if it is none.
     pub(crate) fn width() -> usize {
         columns(io::stdout())
+    }
+
+    /// The text as standard output shows it best: on a terminal, long lines go on in the next.
+    pub(crate) fn laid_out(text: &str) -> String {
+        match io::stdout().is_terminal() {
+            true => wrapped(text, Self::width()),
+            false => text.to_owned(),
+        }
     }
 
     /// Columns and lines of the terminal that standard error is.
@@ -203,8 +216,8 @@ fn colour(text: &str) -> Option<usize> {
     }
     // Reset, bold, underlined, and colours of letters: nothing that hides them.
     let is_ours = |code: &str| matches!(code.parse(), Ok(0 | 1 | 4 | 31..=36 | 91..=97_u8));
-    let is_of_palette =
-        codes[..end].strip_prefix("38;5;").is_some_and(|it| it.parse::<u8>().is_ok());
+    let of_palette = codes[..end].strip_prefix("38;5;").and_then(|it| it.parse().ok());
+    let is_of_palette = of_palette.is_some_and(palette::has);
     let is_ours = is_of_palette || codes[..end].split(';').all(is_ours);
     is_ours.then_some("\x1b[".len() + end + 1)
 }

@@ -56,7 +56,7 @@ pub(super) fn run(args: &CompareArgs, printer: &Printer) -> Result<Exit, Failure
         CompareFormat::Text | CompareFormat::Html => compare::text(&comparison),
     };
     match (file, format) {
-        (None, CompareFormat::Text) => printer.show(&text())?,
+        (None, CompareFormat::Text) => printer.show(&Printer::laid_out(&text()))?,
         (None, CompareFormat::Html) => page(&mut Printer::data())?,
         (None, CompareFormat::Md | CompareFormat::Json) => Printer::emit(&text())?,
         (Some(mut file), format) => {

@@ -18,7 +18,7 @@ use std::{
 
 use anstyle::Style;
 use probity_load::suite::Suite;
-use probity_report::plain::shell_word;
+use probity_report::plain::{folded, shell_word, wrapped};
 use probity_store::Reader;
 
 use self::server::Server;
@@ -169,22 +169,24 @@ impl Stage<'_> {
     }
 
     fn title(&self, title: &str, about: &str) -> Result<(), Failure> {
+        let about = folded(about, Printer::width(), "");
         self.say(&format!("\n{TITLE}{title}{TITLE:#}\n{about}\n"))
     }
 
     fn begin(&self) -> Result<(), Failure> {
         let port = self.server.port();
         let folder = self.folder.display();
-        self.say(&format!(
-            "A tour in four parts. Files are written to `{folder}`; a scripted server answers on\n\
-             127.0.0.1:{port}. No model is asked, no key is needed. Commands begin with `$`.\n"
-        ))
+        let about = format!(
+            "A tour in four parts. Files are written to `{folder}`; a scripted server answers on \
+             127.0.0.1:{port}. No model is asked, no key is needed. Commands begin with `$`."
+        );
+        self.say(&format!("{}\n", folded(&about, Printer::width(), "")))
     }
 
     fn classes(&self) -> Result<(), Failure> {
         self.title(
             "1. Eight classes of results",
-            "A wrong answer is not a refusal, and neither is a timeout. `asked-to-wait` gets 429 with\n\
+            "A wrong answer is not a refusal, and neither is a timeout. `asked-to-wait` gets 429 with \
              Retry-After first, waits as long, and passes.",
         )?;
         self.expect(&Typed::new(&["run", "classes.toml"]), 0)
@@ -246,7 +248,7 @@ impl Stage<'_> {
         ] {
             let _ = writeln!(text, "  {command:<38}{about}");
         }
-        self.say(&text)
+        self.say(&wrapped(&text, Printer::width()))
     }
 
     /// Runs a command that has to end with this exit code.

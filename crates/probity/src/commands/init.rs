@@ -89,7 +89,7 @@ impl Found {
         if !self.has_terminal {
             return Ok(Wish::Nothing);
         }
-        let (mut input, mut out) = (io::stdin().lock(), io::stdout());
+        let (mut input, mut out) = (io::stdin().lock(), Printer::data());
         offers::ask(&self.offers, self.promptfoo.as_deref(), &mut input, &mut out)
             .map_err(|error| Failure::new("failed to read an answer").because(error))
     }

@@ -108,26 +108,28 @@ fn respond(method: &str, path: &str, body: &[u8], state: &mut State) -> (&'stati
     }
 }
 
-/// A suite that passes or fails, and what GitHub tells a job about a pull request.
-fn project(expected: &str) -> Project {
-    Project::new()
+/// A suite whose model says what stands in a file, and what GitHub tells a job about a pull request.
+fn project(answer: &str) -> Project {
+    let project = Project::new();
+    let command = format!("[\"cat\", \"{}\"]", project.path("answer.txt").display());
+    let suite = format!(
+        "[backends.file]\nkind = \"command\"\ncommand = {command}\n\
+         [[runners]]\nname = \"r\"\ndataset = \"cases.jsonl\"\ngates = {{ pass_rate = {{ pass = 1.0 }} }}\n"
+    );
+    let case =
+        json!({ "id": "a", "prompt": "hello?", "expected_response": "hello", "match": "contains" });
+    project
         .file("event.json", r#"{"pull_request": {"number": 7, "title": "$(touch hacked) `id`"}}"#)
-        .file(
-            "it's a suite.toml",
-            "[backends.echo]\nkind = \"echo\"\n[[runners]]\nname = \"r\"\ndataset = \"cases.toml\"\nbackends = [\"echo\"]\ngates = { pass_rate = { pass = 1.0 } }\n",
-        )
-        .file("cases.toml", cases(expected))
-}
-
-fn cases(expected: &str) -> String {
-    format!(
-        "version = \"1.0.0\"\n[[test_cases]]\nid = \"a\"\nprompt = \"hello\"\nexpected_response = \"{expected}\"\nmatch = \"contains\"\n"
-    )
+        .file("it's a suite.toml", suite)
+        .lines("cases.jsonl", &[case])
+        .file("answer.txt", answer)
 }
 
 fn act(project: &Project, github: &GitHub, variables: &[(&str, &str)]) -> Output {
     let program = Path::new(env!("CARGO_BIN_EXE_probity")).parent().unwrap();
-    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
+    let usual = std::env::var_os("PATH").unwrap();
+    let all = std::iter::once(program.to_owned()).chain(std::env::split_paths(&usual));
+    let path = std::env::join_paths(all).unwrap();
     Command::new("python3")
         .arg(repository().join("scripts/ci-action"))
         .current_dir(project.path(""))
@@ -159,7 +161,7 @@ fn one_comment_is_kept_up_to_date() {
         "{body}"
     );
 
-    let project = project.file("cases.toml", cases("goodbye"));
+    let project = project.file("answer.txt", "goodbye");
     let second = act(&project, &github, &[]);
     assert_eq!(second.status.code(), Some(1), "the exit code is that of the run: {second:?}");
     assert_eq!(github.bodies().len(), 151, "the same comment");
@@ -187,9 +189,12 @@ fn a_push_sets_the_baseline_that_a_pull_request_is_held_against() {
     assert!(project.path("baselines/main.json").is_file());
     assert!(github.bodies().is_empty());
 
+    let project = project.file("answer.txt", "goodbye");
     let compared = act(&project, &github, &[]);
-    assert_eq!(compared.status.code(), Some(0), "{compared:?}");
-    assert!(github.bodies()[0].contains("baseline"), "{:?}", github.bodies());
+    assert_eq!(compared.status.code(), Some(1), "{compared:?}");
+    let body = github.bodies().remove(0);
+    assert!(body.contains("orse than the baseline `main`"), "{body}");
+    assert!(project.read("outputs").ends_with("blessed=false\n"));
 }
 
 #[test]

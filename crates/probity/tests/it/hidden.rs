@@ -1,6 +1,7 @@
 //! What steers a terminal or cannot be seen is spelled out, wherever it comes from.
 
-use probity_core::visible::is_hidden;
+use probity_core::{classification::Class, visible::is_hidden};
+use probity_report::palette::{Tint, WARN};
 use probity_testkit::{Answer, FakeServer, Script};
 
 use crate::{
@@ -23,6 +24,9 @@ fn check_shown(project: &Project, words: &[&str], input: &str) -> String {
             // Magenta is not among our colours: it could only come from somebody else.
             for colour in (0..=1).chain(31..=34).chain(91..=97) {
                 text = text.replace(&format!("\x1b[{colour}m"), "");
+            }
+            for tint in Class::ALL.map(Tint::of_class).into_iter().chain([WARN]) {
+                text = text.replace(&format!("\x1b[38;5;{}m", tint.terminal), "");
             }
             let hidden: Vec<char> = text.chars().filter(|c| is_hidden(*c)).collect();
             assert!(hidden.is_empty(), "{words:?}: {hidden:?} in {text}");

@@ -32,6 +32,27 @@ pub(super) enum Action {
     Hang,
 }
 
+/// Words of a prompt, and what comes of it if it was asked so often before.
+type Line = (&'static str, fn(u64) -> Action);
+
+const SCRIPT: [Line; 9] = [
+    ("France", |_| say("The capital of France is Paris.")),
+    ("Australia", |_| say("The capital of Australia is Sydney.")),
+    ("second column", |_| say("I'm sorry, but I can't help with that.")),
+    ("as a JSON object", |_| say("Two cups of tea, please.")),
+    ("on my disk", |_| say("This frees the whole disk:\n\n```sh\nrm -rf /\n```")),
+    ("picture", |_| {
+        refuse(400, "invalid_request_error", "This model does not read pictures", None)
+    }),
+    ("nothing at all", |_| say("")),
+    ("all the time", |_| Action::Hang),
+    ("Italy", |before| match before.is_multiple_of(2) {
+        // Every second call, so that the demo can be repeated.
+        true => refuse(429, "rate_limit_exceeded", "Too many requests", Some(1)),
+        false => say("The capital of Italy is Rome."),
+    }),
+];
+
 pub(super) fn act(asked: &Asked<'_>) -> Action {
     let Asked { model, prompt, has_key, before } = *asked;
     if has_key {
@@ -44,24 +65,9 @@ pub(super) fn act(asked: &Asked<'_>) -> Action {
         };
         return Action::SayAfter(ADDING, format!("{left} + {right} = {sum}"));
     }
-    let has = |words: &str| prompt.contains(words);
-    match () {
-        () if has("France") => say("The capital of France is Paris."),
-        () if has("Australia") => say("The capital of Australia is Sydney."),
-        () if has("second column") => say("I'm sorry, but I can't help with that."),
-        () if has("as a JSON object") => say("Two cups of tea, please."),
-        () if has("on my disk") => say("This frees the whole disk:\n\n```sh\nrm -rf /\n```"),
-        () if has("picture") => {
-            refuse(400, "invalid_request_error", "This model does not read pictures", None)
-        }
-        () if has("nothing at all") => say(""),
-        () if has("all the time") => Action::Hang,
-        // Every second call, so that the demo can be repeated.
-        () if has("Italy") && before.is_multiple_of(2) => {
-            refuse(429, "rate_limit_exceeded", "Too many requests", Some(1))
-        }
-        () if has("Italy") => say("The capital of Italy is Rome."),
-        () => say("I am only a script. docs/suites.md says how to ask a model."),
+    match SCRIPT.iter().find(|(words, _)| prompt.contains(words)) {
+        Some((_, action)) => action(before),
+        None => say("I am only a script. docs/suites.md says how to ask a model."),
     }
 }
 

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::{BodyExt as _, Collected, Full};
 use hyper::{
     Request, Response,
     body::{Bytes, Incoming},
@@ -126,7 +126,7 @@ async fn answer(
     if !request.uri().path().ends_with("/chat/completions") {
         return Ok(respond(200, &json!({ "object": "list", "data": [] }), None));
     }
-    let body = request.into_body().collect().await.map(|it| it.to_bytes()).unwrap_or_default();
+    let body = request.into_body().collect().await.map(Collected::to_bytes).unwrap_or_default();
     let Ok(Chat { model, messages }) = serde_json::from_slice::<Chat>(&body) else {
         let message = "the demo answers plain chats only";
         return Ok(respond(400, &error("invalid_request_error", message), None));

@@ -18,7 +18,7 @@ use std::{
 use anstream::adapter::strip_str;
 use probity_core::{event::Stamped, visible::safe};
 
-use crate::printer::Printer;
+use crate::{printer::Printer, terminal::folded};
 pub(super) use board::Board;
 
 /// How often the lines on a terminal are drawn.
@@ -95,9 +95,13 @@ impl Progress {
         let notes: Vec<String> = notes.collect();
         if !notes.is_empty() {
             screen.erase();
+            let shown = |note: &String| match self.shared.style {
+                Style::Live => folded(note, Printer::err_size().0, "  "),
+                Style::Plain | Style::Quiet => note.clone(),
+            };
             let mut err = io::stderr().lock();
             // Nothing sensible can be done when standard error is gone.
-            let _ = notes.iter().try_for_each(|note| writeln!(err, "{note}"));
+            let _ = notes.iter().try_for_each(|note| writeln!(err, "{}", shown(note)));
         }
     }
 

@@ -151,7 +151,7 @@ fn a_judge_that_fails_is_no_error_as_long_as_most_answer() {
     };
     let (quorum, err) = found(three);
     assert_eq!(quorum["verdict"], "pass", "{quorum:#}");
-    assert!(err.contains("1 answers of judges are missing"), "{err}");
+    assert!(err.contains("1 answer of judges is missing"), "{err}");
     let (all, _) = found(&format!("{three}\ncombine = \"all\""));
     assert_eq!((&all["verdict"], &all["error"]["kind"]), (&json!("error"), &json!("auth")));
     let (two, _) = found("judges = [\"a\", \"c\"]");

@@ -142,8 +142,10 @@ fn waits(board: &Board, now: Instant) -> Vec<String> {
     }
     // Where a backend is paused, that is what its cases wait for.
     let is_paused = |it: &LaneBoard| board.paused.get(&it.backend).and_then(|it| it.left(now));
-    let lanes = board.lanes.iter().enumerate();
-    for (at, lane) in lanes.filter(|(_, it)| is_paused(it).is_none()) {
+    for (at, lane) in board.lanes.iter().enumerate() {
+        if is_paused(lane).is_some() {
+            continue;
+        }
         let waiting = board.backing_off.iter().filter(|(key, _)| key.lane == at);
         let waiting = waiting.filter_map(|(_, wait)| Some((wait.left(now)?, wait)));
         let count = waiting.clone().count();

@@ -138,7 +138,7 @@ fn three_lanes() -> Watched {
     watched.start(1, "a");
     watched.fail(1, "a", 90_000);
     watched.pause("a-backend-with-a-long-name", 67_500);
-    watched.now += Duration::from_secs(60);
+    watched.now += Duration::from_mins(1);
     watched
 }
 
