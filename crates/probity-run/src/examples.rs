@@ -31,6 +31,8 @@ pub(crate) struct Example {
     pub(crate) vars: Vars,
     pub(crate) answer: String,
     asks: Asks,
+    /// What stands for its id when examples are drawn.
+    mark: u64,
 }
 
 impl ExampleSets {
@@ -69,15 +71,30 @@ impl ExampleSets {
         let Some(seed) = config.seed else {
             return all.iter().filter(others).take(count).collect();
         };
-        let draw = |it: &Example| {
-            let seed = seed.to_le_bytes();
-            InputDigest::of([b"example", &seed[..], case.id.as_bytes(), it.case.id.as_bytes()])
-        };
-        let mut drawn: Vec<(InputDigest, &Example)> =
-            all.iter().filter(others).map(|it| (draw(it), it)).collect();
-        drawn.sort_by_key(|it| it.0);
-        drawn.into_iter().map(|it| it.1).take(count).collect()
+        // There may be many cases and many examples: one digest for each, and not for each pair.
+        let mark = mark([b"case", &seed.to_le_bytes(), case.id.as_bytes()]);
+        let place = |it: &&Example| (mixed(mark ^ it.mark), it.mark);
+        let mut drawn: Vec<&Example> = all.iter().filter(others).collect();
+        if count < drawn.len() {
+            drawn.select_nth_unstable_by_key(count, place);
+            drawn.truncate(count);
+        }
+        drawn.sort_by_key(place);
+        drawn
     }
+}
+
+/// A number that stands for some parts.
+fn mark<const N: usize>(parts: [&[u8]; N]) -> u64 {
+    let InputDigest([a, b, c, d, e, f, g, h, ..]) = InputDigest::of(parts);
+    u64::from_le_bytes([a, b, c, d, e, f, g, h])
+}
+
+/// A number whose bits all depend on those of another, as in the generator `SplitMix64`.
+const fn mixed(number: u64) -> u64 {
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
 }
 
 fn read(
@@ -94,7 +111,8 @@ fn read(
             // One that cannot be filled in, or has no answer, was told of.
             if let Some((answer, (prompt, vars))) = answer(&at.case).zip(filled(&at.case)) {
                 let asks = Asks::of(&at.case);
-                all.push(Example { case: at.case, prompt, vars, answer, asks });
+                let mark = mark([b"example", at.case.id.as_bytes()]);
+                all.push(Example { case: at.case, prompt, vars, answer, asks, mark });
             }
         }
     });
