@@ -3,11 +3,17 @@
 use std::collections::BTreeSet;
 
 use probity_core::located::{Node, NodeValue};
-use probity_load::{function::split_name, suite::BackendKind};
+use probity_load::{
+    function::{is_code, split_name},
+    suite::BackendKind,
+};
 use serde_json::Value;
 
-use super::{Described, Told, env::names_in};
-use crate::{draft::BackendDraft, promptfoo::Context};
+use super::{Described, Told, env::names_in, settings::names_only_env};
+use crate::{
+    draft::BackendDraft,
+    promptfoo::{Context, prompts::with_files},
+};
 
 /// Keys of `config` that are about how promptfoo runs the code.
 const HOW: &[&str] = &["pythonExecutable", "workers", "timeout"];
@@ -64,9 +70,12 @@ pub(in crate::promptfoo) fn note_typescript(path: &str, node: &Node, context: &m
 /// A value with the configuration's own variables filled in.
 fn filled(node: &Node, described: &Described<'_>, context: &mut Context<'_>) -> Value {
     match &node.value {
+        NodeValue::String(text) if text.starts_with("file://") => from_file(node, text, context),
         NodeValue::String(text) => match described.env.told(text) {
             Told::Text(text) => Value::from(text.into_owned()),
-            Told::Variable(name) | Told::Unknown(name) => {
+            Told::Variable(name) => Value::from(format!("{{{{ env.{name} }}}}")),
+            Told::Unknown(_) if names_only_env(text) => Value::from(text.clone()),
+            Told::Unknown(name) => {
                 let what = format!("the value of `{name}` in the `config` of a function");
                 context.lost(node, what, "have the function read the variable itself");
                 Value::Null
@@ -80,6 +89,16 @@ fn filled(node: &Node, described: &Described<'_>, context: &mut Context<'_>) -> 
         }
         NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) => node.to_json(),
     }
+}
+
+/// What stands in a file that the settings of a function name.
+fn from_file(node: &Node, named: &str, context: &mut Context<'_>) -> Value {
+    if is_code(named) {
+        let what = format!("`{named}` in the `config` of a function is code");
+        context.lost(node, what, "have the function call it itself");
+        return Value::Null;
+    }
+    with_files(node, 0, context)
 }
 
 /// The variables of the environment that a file names, as far as that can be seen.

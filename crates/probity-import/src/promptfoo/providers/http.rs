@@ -8,7 +8,7 @@ use super::{Described, path::pointer};
 use crate::{
     cases::text,
     draft::BackendDraft,
-    promptfoo::{Context, env::names_key},
+    promptfoo::{Context, env::names_key, prompts::with_files},
 };
 
 const USED: &[&str] = &[
@@ -48,7 +48,11 @@ pub(super) fn read(
     backend.url = text(config, "url").or(url);
     backend.method = text(config, "method").map(|it| it.to_uppercase());
     read_headers(config, &mut backend, context);
-    backend.body = config.get("body").map(Node::to_json);
+    backend.body = config.get("body").map(|it| with_files(it, 0, context));
+    // Why it cannot be read is noted.
+    if backend.body.as_ref().is_some_and(Value::is_null) {
+        return None;
+    }
     if let Some(request) = config.get("request") {
         read_request(request, config, &mut backend, context)?;
     }
