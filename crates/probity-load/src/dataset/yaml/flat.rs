@@ -1,6 +1,6 @@
 //! Lines of quoted texts that are not indented.
 //!
-//! YAML wants them indented, PyYAML and js-yaml do not, and people write them. Blanks at the beginning of
+//! YAML wants them indented, `PyYAML` and js-yaml do not, and people write them. Blanks at the beginning of
 //! such a line mean nothing, so they are added. All positions stay those of the text as it is written.
 
 use std::ops::Range;
