@@ -106,14 +106,12 @@ fn code_and_servers_of_ones_own_are_backends() {
   - elevenlabs:tts
   - file://none.py
 "#), @r#"
-lost 6: the value of `HOST` in the `config` of `file://p.py:ask` (have the code read the variable itself)
 8: the program is run in an empty folder, and is not told the variables of the test (name files from `{{suite_dir}}`)
 lost 26: provider `elevenlabs:tts` is speech, which no backend is (describe another backend, see docs/suites.md)
 lost 27: `none.py` cannot be read: No such file or directory (os error 2) (check the path; it starts from the folder of the configuration)
 # From promptfooconfig.yaml, by `probity import`.
 #
 # Not carried over:
-# - promptfooconfig.yaml:6: the value of `HOST` in the `config` of `file://p.py:ask`
 # - promptfooconfig.yaml:26: provider `elevenlabs:tts` is speech, which no backend is
 # - promptfooconfig.yaml:27: `none.py` cannot be read: No such file or directory (os error 2)
 version = "1"
@@ -125,7 +123,7 @@ detect = false
 [backends."p.py"]
 kind = "python"
 file = "p.py:ask"
-config = { tone = "kind" }
+config = { tone = "kind", host = "{{ env.HOST }}" }
 env = ["MY_KEY"]
 
 [backends."p.py-2"]
@@ -265,4 +263,24 @@ fn functions_are_told_what_they_are_told() {
                   defaultTest: { options: { providers: [x], showOutput: true } }\n";
     let files = [("p.py", "print('hi')\n"), ("t.py", "def generate_tests(config): return []\n")];
     insta::assert_snapshot!(suite(config, &files));
+}
+
+#[test]
+fn settings_may_stand_in_files_and_variables() {
+    let config = r#"
+prompts: ["{{q}}"]
+tests: [{ vars: { q: hi } }]
+providers:
+  - id: https://app.example/chat
+    config: { body: file://body.json, transformResponse: json.a }
+  - id: file://p.py
+    config: { key: "{{env.MY_KEY}}", url: "https://{{env.HOST}}/x", own: "{{ name }}", rules: file://rules.yaml, f: file://p.py:f }
+"#;
+    let files = [
+        ("body.json", r#"{"text": "{{prompt}}"}"#),
+        ("p.py", "def call_api(*all): pass\n"),
+        ("rules.yaml", "- be kind\n"),
+    ];
+    let all = suite(config, &files);
+    insta::assert_snapshot!(all.split("\n[[runners]]").next().unwrap());
 }

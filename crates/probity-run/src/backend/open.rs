@@ -2,6 +2,7 @@
 
 mod aws;
 mod custom;
+mod function;
 
 use std::{
     collections::BTreeMap,
@@ -24,7 +25,6 @@ use super::{
     Backend, Wire, address,
     dialect::{self, DialectSpec, KeyHeader, Service},
     embedded::{self, Embedded, EmbeddedError, Use},
-    function::{self, Function},
     http::{Client, Http, HttpConfig},
     language::{BodySettings, Language, Spoken},
     program::{Program, ProgramError, Surroundings},
@@ -264,23 +264,6 @@ impl BackendFactory<'_> {
         let (not_applied, reports_cost) = (program.not_applied(), program.reports_cost());
         let backend = self.backend(config, Wire::Program(program), None, not_applied);
         Ok(Backend { reports_cost, ..backend })
-    }
-
-    fn open_function(&self, config: &BackendConfig) -> Result<Backend, BackendError> {
-        let file = config.file.as_deref().unwrap_or_default();
-        let path = self.folder.join(split_name(file).0);
-        if !path.is_file() {
-            return Err(BackendError::NoFile { backend: config.name.clone(), path });
-        }
-        let function = Function::new(
-            config,
-            self.folder,
-            self.variables,
-            self.rules,
-            self.concurrency(config),
-        );
-        let not_applied = function::not_applied(config);
-        Ok(self.backend(config, Wire::Function(function), None, not_applied))
     }
 
     fn open_embedded(&self, config: &BackendConfig, use_for: Use) -> Result<Backend, BackendError> {

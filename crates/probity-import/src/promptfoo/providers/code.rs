@@ -3,13 +3,17 @@
 use std::collections::BTreeSet;
 
 use probity_core::located::{Node, NodeValue};
-use probity_load::{function::split_name, suite::BackendKind};
+use probity_load::{
+    function::{is_code, split_name},
+    suite::BackendKind,
+};
 use serde_json::Value;
 
 use super::{
     Described, Told,
     env::names_in,
-    keys::{is_key, note_key},
+    keys::{Place, without_keys},
+    settings::names_only_env,
 };
 use crate::{
     draft::BackendDraft,
@@ -41,7 +45,8 @@ pub(super) fn function(
         Some(function) => format!("{reference}:{function}"),
         None => reference,
     });
-    let config = described.config.map(|it| filled(it, described, context));
+    let place = Place { backend: &backend.name, what: "the field" };
+    let config = described.config.map(|it| filled(it, described, &place, context));
     if let Some(Value::Object(config)) = config {
         backend.config =
             config.into_iter().filter(|(key, _)| !HOW.contains(&key.as_str())).collect();
@@ -68,31 +73,49 @@ pub(in crate::promptfoo) fn note_typescript(path: &str, node: &Node, context: &m
     }
 }
 
-/// A value with the configuration's own variables filled in.
-fn filled(node: &Node, described: &Described<'_>, context: &mut Context<'_>) -> Value {
+/// A value with the configuration's own variables filled in, and variables in the places of keys.
+fn filled(
+    node: &Node,
+    described: &Described<'_>,
+    place: &Place<'_>,
+    context: &mut Context<'_>,
+) -> Value {
     match &node.value {
+        NodeValue::String(text) if text.starts_with("file://") => {
+            from_file(node, text, place, context)
+        }
         NodeValue::String(text) => match described.env.told(text) {
             Told::Text(text) => Value::from(text.into_owned()),
-            Told::Variable(name) | Told::Unknown(name) => {
-                let what = format!("the value of `{name}` in the `config` of `{}`", described.id);
-                context.lost(node, what, "have the code read the variable itself");
+            Told::Variable(name) => Value::from(format!("{{{{ env.{name} }}}}")),
+            Told::Unknown(_) if names_only_env(text) => Value::from(text.clone()),
+            Told::Unknown(name) => {
+                let what = format!("the value of `{name}` in the `config` of a function");
+                context.lost(node, what, "have the function read the variable itself");
                 Value::Null
             }
         },
-        NodeValue::Array(items) => items.iter().map(|it| filled(it, described, context)).collect(),
+        NodeValue::Array(items) => {
+            items.iter().map(|it| filled(it, described, place, context)).collect()
+        }
         NodeValue::Object(entries) => {
-            let pairs = entries.iter().filter_map(|it| {
-                let value = filled(&it.node, described, context);
-                if value.as_str().is_some_and(|value| is_key(&it.key, value)) {
-                    note_key(it, &described.id, context);
-                    return None;
-                }
-                Some((it.key.clone(), value))
+            let pairs = entries.iter().map(|it| {
+                let value = filled(&it.node, described, place, context);
+                (it.key.clone(), place.named(&it.key, value, &it.key_span, context))
             });
             Value::Object(pairs.collect())
         }
         NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) => node.to_json(),
     }
+}
+
+/// What stands in a file that the settings of a function name.
+fn from_file(node: &Node, named: &str, place: &Place<'_>, context: &mut Context<'_>) -> Value {
+    if is_code(named) {
+        let what = format!("`{named}` in the `config` of a function is code");
+        context.lost(node, what, "have the function call it itself");
+        return Value::Null;
+    }
+    place.tree(node, context)
 }
 
 /// The variables of the environment that a file names, as far as that can be seen.
@@ -126,7 +149,7 @@ pub(super) fn program(
     }
     let options = described.config.map_or_else(
         || Value::Object(serde_json::Map::new()),
-        |config| serde_json::json!({ "config": filled(config, described, context) }),
+        |config| serde_json::json!({ "config": told(config, described, context) }),
     );
     // Braces are filled in within arguments; what promptfoo tells beside is told as far as it is known.
     words.extend(["{{prompt}}".to_owned(), spaced(&options.to_string()), "{}".to_owned()]);
@@ -136,6 +159,16 @@ pub(super) fn program(
     let what = "the program is run in an empty folder, and is not told the variables of the test";
     context.assumed(described.node, what, "name files from `{{suite_dir}}`");
     Some(backend)
+}
+
+/// What a program is told of its settings. Nothing fills in variables there.
+fn told(config: &Node, described: &Described<'_>, context: &mut Context<'_>) -> Value {
+    let value = without_keys(config, &described.id, context);
+    if value.to_string().contains("{{") {
+        let what = format!("a variable in the `config` of `{}`", described.id);
+        context.lost(config, what, "have the program read the variable itself");
+    }
+    value
 }
 
 /// JSON without two braces in a row, which would be a variable.

@@ -20,7 +20,7 @@ pub(super) enum Hosted {
     TextGeneration(String),
     /// A workflow of n8n, by its address.
     N8n(Option<String>),
-    /// An endpoint of SageMaker, after the form of its requests.
+    /// An endpoint of `SageMaker`, after the form of its requests.
     SageMaker(String),
 }
 
@@ -35,7 +35,7 @@ impl Hosted {
     }
 }
 
-/// Forms of requests that endpoints of SageMaker take.
+/// Forms of requests that endpoints of `SageMaker` take.
 #[derive(Clone, Copy)]
 enum Form {
     Openai,
@@ -254,7 +254,7 @@ fn sagemaker(
     Some(Made { backend, transform: Some(of_response(&found)) })
 }
 
-/// What an endpoint of SageMaker is sent. promptfoo's usual settings stand in it.
+/// What an endpoint of `SageMaker` is sent. promptfoo's usual settings stand in it.
 fn payload(form: Form, config: &Node) -> Value {
     let number = |key: &str, usual: f64| {
         text(config, key).and_then(|it| it.parse::<f64>().ok()).unwrap_or(usual)

@@ -55,7 +55,12 @@ pub(super) fn read(
     backend.method = text(config, "method").map(|it| it.to_uppercase());
     read_headers(config, &mut backend, context);
     let place = Place { backend: &backend.name, what: "the field" };
-    backend.body = config.get("body").map(|it| place.tree(it, context));
+    let body = config.get("body").filter(|it| !matches!(it.value, NodeValue::Null));
+    backend.body = body.map(|it| place.tree(it, context));
+    // Why it cannot be read is noted.
+    if backend.body.as_ref().is_some_and(Value::is_null) {
+        return None;
+    }
     if let Some(request) = config.get("request") {
         read_request(request, config, &mut backend, context)?;
     }

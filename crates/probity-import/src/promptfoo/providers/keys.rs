@@ -6,7 +6,7 @@ use probity_core::located::{Entry, Node, NodeValue};
 use probity_load::template;
 use serde_json::{Map, Value};
 
-use crate::promptfoo::{Context, env::names_key};
+use crate::promptfoo::{Context, env::names_key, files::with_files};
 
 /// The variable that holds a value of a backend. It is named after the backend, so that what is meant for one
 /// server is not sent to another.
@@ -21,7 +21,7 @@ pub(super) fn variable(backend: &str, name: &str) -> String {
 }
 
 /// Whether a value is a key that is written out.
-pub(super) fn is_key(name: &str, value: &str) -> bool {
+fn is_key(name: &str, value: &str) -> bool {
     names_key(name) && !value.trim().is_empty() && !template::is_template(value)
 }
 
@@ -55,7 +55,7 @@ pub(in crate::promptfoo) fn without_keys(
 }
 
 /// Notes a key that code is told.
-pub(super) fn note_key(entry: &Entry, named: &str, context: &mut Context<'_>) {
+fn note_key(entry: &Entry, named: &str, context: &mut Context<'_>) {
     let at = context.source.at(&entry.key_span);
     let what = format!("the key `{}` in the `config` of `{named}`", entry.key);
     context.notes.lost(at, what, "have the code read it from a variable");
@@ -87,24 +87,44 @@ impl Place<'_> {
         format!("{{{{ env.{variable} }}}}")
     }
 
-    /// A tree of values.
+    /// A value under a name.
+    pub(super) fn named(
+        &self,
+        name: &str,
+        value: Value,
+        span: &Range<usize>,
+        context: &mut Context<'_>,
+    ) -> Value {
+        match value {
+            Value::String(text) => self.text(name, text, span, context).into(),
+            Value::Array(items) => {
+                items.into_iter().map(|it| self.named("", it, span, context)).collect()
+            }
+            Value::Object(map) => {
+                let pairs = map.into_iter().map(|(key, it)| {
+                    let value = self.named(&key, it, span, context);
+                    (key, value)
+                });
+                Value::Object(pairs.collect())
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => value,
+        }
+    }
+
+    /// A tree of values, with the files that it names put in their places.
     pub(super) fn tree(&self, node: &Node, context: &mut Context<'_>) -> Value {
         match &node.value {
             NodeValue::Array(items) => items.iter().map(|it| self.tree(it, context)).collect(),
             NodeValue::Object(entries) => {
                 let pairs = entries.iter().map(|it| {
-                    let value = match it.node.as_str() {
-                        Some(text) => {
-                            self.text(&it.key, text.to_owned(), &it.key_span, context).into()
-                        }
-                        None => self.tree(&it.node, context),
-                    };
-                    (it.key.clone(), value)
+                    let value = self.tree(&it.node, context);
+                    (it.key.clone(), self.named(&it.key, value, &it.key_span, context))
                 });
                 Value::Object(pairs.collect())
             }
             NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) | NodeValue::String(_) => {
-                node.to_json()
+                let value = with_files(node, context);
+                self.named("", value, &node.span, context)
             }
         }
     }

@@ -45,6 +45,7 @@ const SILENT: &[&str] = &[
     "omitDefaults",
     "showThinking",
     "stream",
+    "streaming",
     "profile",
     "apiVersion",
     "trace",
@@ -220,6 +221,7 @@ impl Filling<'_, '_> {
             }
             // promptfoo sends it to nobody else.
             "provider" if self.server.kind == BackendKind::Openrouter => self.extra(key, node),
+            "cfAigToken" | "cfAigTokenEnvar" => self.gateway_token(key, node),
             "effort" if self.server.family == Family::Anthropic => {
                 self.output_config("effort", node.to_json());
             }
@@ -364,6 +366,19 @@ impl Filling<'_, '_> {
             }
         };
         self.backend.headers_env.insert(header.to_owned(), name);
+    }
+
+    /// The token of Cloudflare's gateway, which a header carries.
+    fn gateway_token(&mut self, key: &str, node: &Node) {
+        let written = node.as_str().unwrap_or_default();
+        let name = match (key, self.env.told(written)) {
+            ("cfAigTokenEnvar", _) => written.to_owned(),
+            (_, Told::Variable(name)) => name,
+            (_, Told::Text(_) | Told::Unknown(_)) => "CF_AIG_TOKEN".to_owned(),
+        };
+        let what = "the token of the gateway takes the whole value of its header from a variable";
+        self.context.assumed(node, what, format!("put `Bearer TOKEN` into `{name}`"));
+        self.backend.headers_env.insert("cf-aig-authorization".to_owned(), name);
     }
 
     fn extra(&mut self, key: &str, node: &Node) {
@@ -553,6 +568,6 @@ impl Filling<'_, '_> {
 }
 
 /// Whether all that is to be filled in is a variable of the environment.
-fn names_only_env(text: &str) -> bool {
+pub(super) fn names_only_env(text: &str) -> bool {
     template::undefined_variables(text, |name| name == "env").is_ok_and(|it| it.is_empty())
 }

@@ -384,10 +384,8 @@ fn gateway(rest: &str) -> Option<Server> {
             compatible("", key, model)
         }
     };
-    let key = match server.kind {
-        BackendKind::Anthropic => "ANTHROPIC_API_KEY",
-        _ => server.key.unwrap_or("OPENAI_API_KEY"),
-    };
+    let usual = if service == "anthropic" { "ANTHROPIC_API_KEY" } else { "OPENAI_API_KEY" };
+    let key = server.key.unwrap_or(usual);
     let base_url = Some(Cow::Owned(format!("{GATEWAY}/{service}")));
     Some(Server { base_url, key: Some(key), ..server })
 }

@@ -1,9 +1,9 @@
 //! Keys have no place in a suite file.
 
-use probity_core::located::Node;
+use probity_core::located::{Entry, Node};
 
 use super::KNOWN;
-use crate::case::Findings;
+use crate::{case::Findings, template};
 
 /// Names under which people put keys, and words of such names.
 const KEYS: &[&str] =
@@ -34,9 +34,12 @@ pub(in crate::suite) fn may_hold_key(line: &str) -> bool {
 pub(super) fn refuse_keys(node: &Node, findings: &mut Findings) {
     let config = node.get("config").map_or(&[][..], Node::entries);
     for (entries, field) in [(node.entries(), "api_key_env"), (config, "env")] {
-        for entry in entries.iter().filter(|it| is_key(&it.key)) {
+        // What a function is told may come from a variable.
+        let is_named = |it: &Entry| field == "env" && it.node.as_str().is_some_and(is_of_variables);
+        for entry in entries.iter().filter(|it| is_key(&it.key) && !is_named(it)) {
             let message = "a key has no place in a suite file".to_owned();
-            let help = format!("put it into a variable, and name that with `{field}`");
+            let way = if field == "env" { "{{ env.NAME }}" } else { field };
+            let help = format!("put it into a variable, and name that with `{way}`");
             findings.error_with_help(KEY_IN_FILE, &entry.key_span, message, help);
         }
     }
@@ -49,6 +52,14 @@ pub(super) fn refuse_keys(node: &Node, findings: &mut Findings) {
             findings.error_with_help(KEY_IN_FILE, &entry.key_span, message, help);
         }
     }
+}
+
+/// Whether a text is made of variables of the environment alone.
+fn is_of_variables(text: &str) -> bool {
+    let written = template::undefined_variables(text, |name| name == "env");
+    template::is_template(text.trim())
+        && text.trim().starts_with("{{")
+        && written.is_ok_and(|it| it.is_empty())
 }
 
 /// Whether a text can be the name of a variable of the environment.
