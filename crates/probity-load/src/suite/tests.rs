@@ -96,8 +96,8 @@ fn a_model_in_this_process_is_named_once() {
     assert_eq!(
         of("model = \"a\"\nbase_url = \"http://h/v1\"\nstream = true").1,
         [
-            "`stream` does not apply to a backend of kind `embedded`",
             "`base_url` does not apply to a backend of kind `embedded`",
+            "`stream` does not apply to a backend of kind `embedded`",
         ]
     );
     assert_eq!(

@@ -192,7 +192,7 @@ mod tests {
         check("openai:m@", "`` is not a URL: it must begin with http:// or https://");
         check(
             "gpt:4",
-            "`gpt` is not a kind of backend: they are openai, openai-responses, azure, anthropic, gemini, vertex, vertex-anthropic, bedrock, ollama, vllm, mlx, lmstudio, llamacpp, openrouter, groq, mistral, deepseek, together, fireworks, xai, cerebras, perplexity, nvidia, github-models, claude, codex, copilot, echo",
+            "`gpt` is not a kind of backend: they are openai, openai-responses, azure, anthropic, gemini, vertex, vertex-anthropic, bedrock, ollama, vllm, mlx, lmstudio, llamacpp, openrouter, groq, mistral, deepseek, together, fireworks, xai, cerebras, perplexity, nvidia, github-models, embedded, claude, codex, copilot, echo",
         );
         check("claude:haiku@http://h", "`claude` is a program and has no URL");
         check("echo:x", "`echo` is not a model: it stands alone");
