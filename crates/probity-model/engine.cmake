@@ -4,6 +4,8 @@
 # optimisation, and are compiled 32 at a time instead of 16. What computes (the ggml libraries) is left as it is. With
 # yet larger batches, names of two files are in each other's way.
 if(PROJECT_NAME STREQUAL "llama.cpp")
+  # Tools around the library. The build script always asks for them, and nothing of them is linked.
+  set(LLAMA_BUILD_COMMON OFF CACHE BOOL "" FORCE)
   function(probity_quicken)
     if(TARGET llama)
       set_target_properties(llama PROPERTIES UNITY_BUILD_BATCH_SIZE 32)

@@ -30,7 +30,7 @@ pub struct SchemaError {
 
 /// Values of any kind, which other rules are made of. No more than one blank stands anywhere, since a
 /// model that may write blanks can do so without end.
-const BASE: &str = r#"ws ::= [ \n]?
+const BASE: &str = r#"ws ::= " "?
 value ::= object | array | string | number | boolean | null
 object ::= "{" ws (string ws ":" ws value (ws "," ws string ws ":" ws value)*)? ws "}"
 array ::= "[" ws (value (ws "," ws value)*)? ws "]"

@@ -9,6 +9,7 @@ use probity_load::{
     settings::{Layer, Origin, Resolved, Settings, Value, keys, parse_duration, variable},
     suite::{RunnerConfig, Suite, USUAL_FILES, usual_file},
 };
+use probity_model::models;
 use probity_run::{
     backend::{http::Client, open::BackendFactory},
     plan::{Choice, ScannedRunner, Site, scan},
@@ -213,7 +214,7 @@ fn resolve(
 fn warn_of_unknown(environment: &Environment, printer: &Printer) -> Result<(), Failure> {
     let known: Vec<String> = keys().map(variable).collect();
     for name in environment.names(OURS)? {
-        if known.contains(&name) || name == MARK {
+        if known.contains(&name) || name == MARK || name == models::VARIABLE {
             continue;
         }
         let nearest = known.iter().min_by_key(|it| strsim::levenshtein(it, &name));

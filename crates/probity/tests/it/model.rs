@@ -256,3 +256,16 @@ fn a_pull_that_was_killed_is_continued() {
     assert_eq!(fs::read(&model).unwrap(), whole);
     assert_eq!(walk(&project).len(), 1);
 }
+
+#[test]
+fn the_first_suite_runs_on_recorded_answers_without_engine_and_model() {
+    let project = Project::new();
+    let first = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/first");
+    let (suite, answers) = (format!("{first}/probity.toml"), format!("{first}/answers.jsonl"));
+    let words = ["run", suite.as_str(), "--replay", answers.as_str(), "-o", "first.html"];
+    let (code, out, err) = shown(&command(&project, &words, "").output().unwrap());
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("13 of 13 cases") && out.contains("0 errors"), "{out}");
+    assert!(out.contains("replayed from a recording"), "{out}");
+    assert!(project.read("first.html").contains("capital-france"));
+}
