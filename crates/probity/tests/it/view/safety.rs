@@ -200,7 +200,8 @@ fn no_text_is_ever_markup() {
         "/trends".to_owned(),
     ];
     pages.extend((0..payloads.len()).map(|at| format!("/runs/latest/cases/case-{at:03}")));
-    let encoded: String = payloads[0].bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let mut encoded = String::new();
+    payloads[0].bytes().for_each(|byte| drop(write!(encoded, "%{byte:02X}")));
     pages.push(format!(
         "/runs/latest/cases?q={encoded}&tag={encoded}&category={encoded}&score={encoded}"
     ));
