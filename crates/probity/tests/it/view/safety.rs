@@ -201,7 +201,9 @@ fn no_text_is_ever_markup() {
     ];
     pages.extend((0..payloads.len()).map(|at| format!("/runs/latest/cases/case-{at:03}")));
     let mut encoded = String::new();
-    payloads[0].bytes().for_each(|byte| drop(write!(encoded, "%{byte:02X}")));
+    for byte in payloads[0].bytes() {
+        let _ = write!(encoded, "%{byte:02X}");
+    }
     pages.push(format!(
         "/runs/latest/cases?q={encoded}&tag={encoded}&category={encoded}&score={encoded}"
     ));
