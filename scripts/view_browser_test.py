@@ -210,7 +210,7 @@ def follow(page, base):
             check(running.poll() is None, "the run is seen before it ends")
             page.wait_for_timeout(20)
         ready(page, f"{base}/runs/latest")
-        page.wait_for_selector("#live[data-updates='3']", state="attached")
+        page.wait_for_selector("#live[data-updates='8']", state="attached")
         page.screenshot(path=f"{work}/live.png")
         check(page.locator(".standing").count() == 0, "there is no verdict yet")
         check("of 120" in page.locator("#live").inner_text(), "progress is shown")
