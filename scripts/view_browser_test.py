@@ -64,14 +64,22 @@ pass_rate = 0.95
     # Slow enough to be looked at while it goes on.
     with open(f"{work}/slow.jsonl", "w") as out:
         for at in range(60):
-            out.write(json.dumps({"id": f"slow-{at:02}", "prompt": f"word {at}", "expected_response": f"word {at % 50}"}) + "\n")
+            case = {"id": f"capital-{at:02}", "prompt": f"word {at}", "expected_response": f"word {at}"}
+            if at % 9 == 4:
+                case["prompt"] = "I'm sorry, but I can't help with that."
+            elif at % 7 == 3:
+                case["expected_response"] = "another word"
+            out.write(json.dumps(case) + "\n")
     with open(f"{work}/slow.toml", "w") as out:
         out.write('''version = "1"
-[backends.slow]
+[backends.large]
 kind = "command"
 command = ["sh", "-c", "sleep 0.2; cat"]
+[backends.small]
+kind = "command"
+command = ["sh", "-c", "sleep 0.3; sed s/word.1/no/"]
 [[runners]]
-name = "slow"
+name = "words"
 dataset = "slow.jsonl"
 ''')
 
@@ -88,6 +96,10 @@ def served():
             yield server.stdout.readline().strip().rstrip("/")
         finally:
             server.terminate()
+
+
+def latest(base):
+    return json.load(urllib.request.urlopen(f"{base}/api/v1/runs?limit=1"))["runs"][0]
 
 
 def watch(page, base):
@@ -161,6 +173,10 @@ def use_case(page, base, run_id):
     check("commands on small" in page.locator(".others a[aria-current]").inner_text(), "the lane is the one of the link")
     page.locator(".others a").first.click()
     page.wait_for_url("**lane=1")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url("**/command-0018?lane=1")
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_url("**/command-0017?lane=1")
     ready(page, f"{base}/runs/{run_id}/cases/hostile%2F%40someone%231")
     text = page.locator("main").inner_text()
     check("<script>alert(1)</script>" in text, "tags are shown")
@@ -190,13 +206,14 @@ def use_themes(page, base):
 def follow(page, base):
     command = [probity, "run", f"{work}/slow.toml", "--store", f"{work}/v.db", "-q", "--informational", "-j", "2"]
     with subprocess.Popen(command) as running:
-        page.wait_for_function("fetch('/api/v1/runs').then((it) => it.json()).then((it) => it.runs[0].status === 'running')")
+        while latest(base)["status"] != "running":
+            check(running.poll() is None, "the run is seen before it ends")
+            page.wait_for_timeout(20)
         ready(page, f"{base}/runs/latest")
-        page.wait_for_selector("#live[data-updates]", state="attached")
-        page.wait_for_function("Number(document.getElementById('live').dataset.updates) >= 3")
+        page.wait_for_selector("#live[data-updates='8']", state="attached")
         page.screenshot(path=f"{work}/live.png")
-        check(page.locator(".going-on .standing").is_hidden(), "there is no verdict yet")
-        check("of 60" in page.locator("#live").inner_text(), "progress is shown")
+        check(page.locator(".standing").count() == 0, "there is no verdict yet")
+        check("of 120" in page.locator("#live").inner_text(), "progress is shown")
         page.wait_for_selector("#live", state="detached", timeout=60_000)
         check(running.wait() == 0, "the run came to its end")
     check(page.locator(".standing").is_visible(), "the verdict follows by itself")
@@ -235,7 +252,7 @@ for limit in (60, 120, 240):
 run("shell-assistant.toml")
 with served() as base, sync_playwright() as driver:
     browser = driver.chromium.launch(executable_path=os.environ["BROWSER"], args=["--no-sandbox"])
-    run_id = json.load(urllib.request.urlopen(f"{base}/api/v1/runs"))["runs"][0]["run_id"]
+    run_id = latest(base)["run_id"]
     page = watch(browser.new_page(viewport={"width": 1280, "height": 900}), base)
     use_runs(page, base)
     use_cases(page, base, run_id)

@@ -90,7 +90,11 @@
     else if (event.key === "/" && search) search.focus();
     else if ((event.key === "j" || event.key === "ArrowDown") && rows().length && (event.key === "j" || event.target.closest?.("[data-rows]"))) walk(1);
     else if ((event.key === "k" || event.key === "ArrowUp") && rows().length && (event.key === "k" || event.target.closest?.("[data-rows]"))) walk(-1);
-    else return;
+    else if (event.key === "ArrowLeft" || event.key === "ArrowRight") {
+      const link = document.querySelector(event.key === "ArrowLeft" ? "a[rel=prev]" : ".beside a[rel=next]");
+      if (!link || event.target.closest?.("pre, .scroll")) return;
+      link.click();
+    } else return;
     event.preventDefault();
   };
   // A click anywhere in a row opens it, unless something else was meant.

@@ -71,6 +71,9 @@ impl Server {
     /// Answers until the program ends.
     pub async fn serve(self) -> io::Result<Infallible> {
         let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+        let site = Arc::clone(&self.site);
+        // Nobody waits for it, and whoever asks for a list that cannot be made is told why.
+        tokio::spawn(async move { site.read(load::count_ahead).await });
         loop {
             let place = Arc::clone(&places).acquire_owned().await.map_err(io::Error::other)?;
             let Ok((stream, _)) = self.listener.accept().await else {

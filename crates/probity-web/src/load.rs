@@ -25,6 +25,8 @@ use crate::{
 
 /// Runs that are compared at once.
 pub(crate) const MOST_COMPARED: usize = 6;
+/// Runs that are counted ahead.
+const MOST_COUNTED: usize = 400;
 /// Runs of a trend at most.
 pub(crate) const MOST_POINTS: usize = 200;
 
@@ -79,6 +81,12 @@ pub(crate) fn runs(site: &Site, reader: &Reader, filter: &RunFilter) -> Result<R
         Ok((row, lanes, standing))
     });
     Ok(Runs { runs: runs.collect::<Result<_, StoreError>>()?, next })
+}
+
+/// Counts the latest runs before anybody asks for them, so that the first list comes as soon as later ones.
+pub(crate) fn count_ahead(site: &Site, reader: &Reader) -> Result<(), Problem> {
+    let latest = RunFilter { limit: MOST_COUNTED, ..RunFilter::default() };
+    runs(site, reader, &latest).map(drop)
 }
 
 pub(crate) fn run(site: &Site, reader: &Reader, name: &str) -> Result<Run, Problem> {

@@ -84,8 +84,7 @@ async fn page(site: &Arc<Site>, parts: &[&str], mut query: Query) -> Result<Resp
             let which = pages::case::Which::read(&mut query)?;
             query.finish()?;
             let (run, id) = (run.to_owned(), id.to_owned());
-            let read = site
-                .read(move |_, reader| pages::case::render(&load::case(reader, &run, &id)?, which));
+            let read = site.read(move |_, reader| pages::case::make(reader, &run, &id, which));
             read.await.map(reply::page)
         }
         ["runs", run, "grid"] => {

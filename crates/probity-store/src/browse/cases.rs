@@ -5,7 +5,7 @@ use probity_core::{
     named_enum,
     record::CaseRecord,
 };
-use rusqlite::{Row, params_from_iter, types::Value};
+use rusqlite::{OptionalExtension as _, Row, params, params_from_iter, types::Value};
 use serde::{Deserialize, Serialize};
 
 use super::{Conditions, containing, places};
@@ -249,6 +249,30 @@ impl Reader {
             Ok(CaseRow { lane, record: self.record_at(place.row)? })
         });
         Ok(CasesPage { rows: rows.collect::<Result<_, StoreError>>()?, total, next })
+    }
+
+    /// The ids before and after a case, in the order of a lane's ids.
+    pub fn neighbours(
+        &self,
+        lane: &LaneView,
+        case_id: &str,
+    ) -> Result<[Option<String>; 2], StoreError> {
+        let find = |sql: &str| {
+            let mut statement = self.connection.prepare_cached(sql)?;
+            statement.query_row(params![lane.row, case_id], |row| row.get(0)).optional()
+        };
+        let both = || -> rusqlite::Result<_> {
+            let before = find(
+                "SELECT case_id FROM results WHERE lane = ? AND case_id < ? AND stale = 0
+                 ORDER BY case_id DESC LIMIT 1",
+            )?;
+            let after = find(
+                "SELECT case_id FROM results WHERE lane = ? AND case_id > ? AND stale = 0
+                 ORDER BY case_id LIMIT 1",
+            )?;
+            Ok([before, after])
+        };
+        both().map_err(StoreError::Read)
     }
 
     fn count(&self, conditions: &Conditions) -> Result<u64, StoreError> {

@@ -12,6 +12,8 @@ use probity_report::{
     plain::{one_line, shell_word},
 };
 
+use probity_store::Reader;
+
 use super::{
     Part, Tab, page,
     parts::{command, grouped, millis, pill},
@@ -19,10 +21,14 @@ use super::{
 };
 use crate::{
     address::{self, encoded},
-    load::Case,
+    load::{self, Case},
     problem::Problem,
     query::Query,
 };
+
+/// What leads to the case before and after one.
+const BESIDE: [(&str, &str, &str); 2] =
+    [("prev", "‹", "Previous case"), ("next", "›", "Next case")];
 
 /// Which of the results of a case is shown: those that are not named are the first.
 #[derive(Clone, Copy, Debug)]
@@ -43,13 +49,15 @@ impl Which {
     }
 }
 
-pub(crate) fn render(case: &Case, which: Which) -> Result<Markup, Problem> {
+pub(crate) fn make(reader: &Reader, run: &str, id: &str, which: Which) -> Result<Markup, Problem> {
+    let case = &load::case(reader, run, id)?;
     let shown = case.results.iter().position(|(lane, _, record)| which.is(*lane, record));
     let Some(at) = shown else {
         let message = format!("the case `{}` has no such lane or repeat", case.id);
         return Err(Problem::not_found(message));
     };
-    let (_, view, record) = &case.results[at];
+    let (lane, view, record) = &case.results[at];
+    let neighbours = reader.neighbours(view, &case.id)?;
     let content = html! {
         (run_head(&case.row, case.lanes, Tab::Case))
         article.case {
@@ -57,6 +65,13 @@ pub(crate) fn render(case: &Case, which: Which) -> Result<Markup, Problem> {
                 div.case-title {
                     (pill(record.verdict))
                     h2 dir="auto" { (one_line(&case.id, 300)) }
+                    nav.beside aria-label="Other cases" {
+                        @for (id, (rel, sign, name)) in neighbours.iter().zip(BESIDE) {
+                            @if let Some(id) = id {
+                                a href=(address::case(&case.row.run_id, id, *lane, 0)) rel=(rel) title=(name) aria-label=(name) { (sign) }
+                            }
+                        }
+                    }
                 }
                 p.d-tags {
                     span { span class={ "dot " (record.class) } {} (record.class) ", by the rule " code { (record.classification.rule) } }

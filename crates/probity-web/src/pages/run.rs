@@ -10,7 +10,7 @@ use probity_report::{
     html::overview,
     plain::{one_line, shell_word},
 };
-use probity_store::{LaneView, Reader, ScoreBars, Trouble};
+use probity_store::{LaneView, Reader, RunRow, ScoreBars, Trouble};
 
 use super::{
     Part, Tab,
@@ -32,6 +32,30 @@ const MOST_MESSAGES: usize = 500;
 const MOST_ERRORS: usize = 12;
 
 pub(crate) fn make(site: &Site, reader: &Reader, name: &str) -> Result<Markup, Problem> {
+    let row = reader.find(name)?;
+    let content = match row.status {
+        RunStatus::Running => going_on(reader, &row)?,
+        RunStatus::Complete | RunStatus::Decided | RunStatus::Incomplete | RunStatus::Killed => {
+            ended(site, reader, name)?
+        }
+    };
+    Ok(page(Part::Runs, &format!("{} {}", row.suite, row.short()), &content))
+}
+
+/// A run that goes on: its figures change by the second, and there is no verdict yet.
+fn going_on(reader: &Reader, row: &RunRow) -> Result<Markup, Problem> {
+    let progress = Progress::read(reader, row)?;
+    Ok(html! {
+        (run_head(row, progress.lanes.len(), Tab::Overview))
+        section #live .panel.live aria-label="Progress" data-live={ (address::run(&row.run_id)) "/live" } {
+            (fragment(row, &progress))
+        }
+        p.aside { "The verdict and all figures follow when the run has ended. " a href=(address::cases(&row.run_id)) { "Cases so far" } }
+        script src="/assets/live.js" defer {}
+    })
+}
+
+fn ended(site: &Site, reader: &Reader, name: &str) -> Result<Markup, Problem> {
     let run = load::run(site, reader, name)?;
     let lanes: Vec<&LaneView> = run.lanes.iter().collect();
     let (bars, troubles) = match lanes.is_empty() {
@@ -39,19 +63,10 @@ pub(crate) fn make(site: &Site, reader: &Reader, name: &str) -> Result<Markup, P
         false => (reader.score_bars(&lanes)?, reader.troubles(&lanes, MOST_MESSAGES)?),
     };
     let links = format!("{}?", address::cases(&run.row.run_id));
-    let is_running = run.row.status == RunStatus::Running;
-    let progress = is_running.then(|| Progress::read(reader, &run.row)).transpose()?;
     let previous = reader.runs_before(&run.row, &run.row.suite, 1)?.into_iter().next();
-    let content = html! {
+    Ok(html! {
         (run_head(&run.row, run.lanes.len(), Tab::Overview))
-        @if let Some(progress) = progress {
-            section #live .panel.live aria-label="Progress" data-live={ (address::run(&run.row.run_id)) "/live" } {
-                (fragment(&run.row, &progress))
-            }
-            script src="/assets/live.js" defer {}
-        }
-        // While it goes on, there is no verdict to show yet.
-        div.overview.going-on[is_running] { (overview(&run.view, &links)) }
+        (overview(&run.view, &links))
         (next(&run))
         (errors(&run, troubles))
         (scores(&bars, &links))
@@ -65,8 +80,7 @@ pub(crate) fn make(site: &Site, reader: &Reader, name: &str) -> Result<Markup, P
                 " · " a href={ "/trends?suite=" (encoded(&run.row.suite)) } { "trend of the suite" }
             }
         }
-    };
-    Ok(page(Part::Runs, &format!("{} {}", run.row.suite, run.row.short()), &content))
+    })
 }
 
 /// The command that helps most now.
@@ -75,7 +89,7 @@ fn next(run: &Run) -> Markup {
     let short = run.row.short();
     let suite = shell_word(run.row.info.suite_path.as_deref().unwrap_or(&run.row.suite));
     let (errors, _) = view.errors();
-    let is_ours = view.imported.is_none() && run.row.status != RunStatus::Running;
+    let is_ours = view.imported.is_none();
     let line = match () {
         () if is_ours && !view.is_sound() => Some(format!("probity run {suite} --resume {short}")),
         () if is_ours && errors > 0 && Conclusion::of(view) != Conclusion::Failed => {

@@ -35,7 +35,7 @@ impl Events {
             assert_ne!(self.0.read_line(&mut line).unwrap(), 0, "the stream ends without `end`");
             let line = line.trim_end_matches(['\r', '\n']);
             if let Some(rest) = line.strip_prefix("event: ") {
-                name = rest.to_owned();
+                rest.clone_into(&mut name);
             } else if let Some(rest) = line.strip_prefix("data: ") {
                 data.push_str(rest);
             } else if line.is_empty() && !name.is_empty() {

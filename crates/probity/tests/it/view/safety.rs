@@ -200,7 +200,10 @@ fn no_text_is_ever_markup() {
         "/trends".to_owned(),
     ];
     pages.extend((0..payloads.len()).map(|at| format!("/runs/latest/cases/case-{at:03}")));
-    let encoded: String = payloads[0].bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let mut encoded = String::new();
+    for byte in payloads[0].bytes() {
+        let _ = write!(encoded, "%{byte:02X}");
+    }
     pages.push(format!(
         "/runs/latest/cases?q={encoded}&tag={encoded}&category={encoded}&score={encoded}"
     ));
