@@ -225,20 +225,20 @@ fn a_function_is_not_asked_for_what_it_cannot_give() {
 }
 
 #[test]
-fn a_function_is_told_values_of_variables_and_they_are_kept_nowhere() {
+fn a_function_is_told_values_of_variables_and_keys_are_kept_nowhere() {
     let python = "def call_api(prompt, options, context):\n    told = options['config']\n    \
-                  return {'output': '%d %s %s' % (len(told['key']), told['place']['url'], told['own'])}\n";
+                  return {'output': '%d %s %s %s' % (len(told['key']), told['key'], told['place']['url'], told['own'])}\n";
     let backend = "kind = \"python\"\nfile = \"p.py\"\n\
                    config = { key = \"{{ env.MY_KEY }}\", place = { url = \"http://{{ env.PLACE }}/x\" }, own = \"{{ name }}\" }";
-    let case = json!({ "prompt": "x", "expected_response": "15 http://[redacted]/x {{ name }}" });
+    let case = json!({ "prompt": "x", "expected_response": "15 [redacted] http://place-of-somebody/x {{ name }}" });
     let project = project(backend, "", &[case]).file("p.py", python);
     let unset = project.shown(&["run"]);
     assert!(unset.contains("MY_KEY"), "{unset}");
     let set = project.file(".env", "MY_KEY=key-of-somebody\nPLACE=place-of-somebody\n");
     run(&set, &[]).expect(0, &[]);
     let reply = stored(&set)[0]["raw_response"].clone();
-    assert_eq!(reply, "15 http://[redacted]/x {{ name }}");
+    assert_eq!(reply, "15 [redacted] http://place-of-somebody/x {{ name }}");
     let store = std::fs::read(set.path(".probity/probity.db")).unwrap();
     let has = |text: &str| store.windows(text.len()).any(|it| it == text.as_bytes());
-    assert!(!has("key-of-somebody") && !has("place-of-somebody"));
+    assert!(!has("key-of-somebody") && has("place-of-somebody"));
 }
