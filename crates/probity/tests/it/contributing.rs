@@ -195,6 +195,7 @@ fn every_step_of_a_recipe_names_a_file() {
         [
             "A preset: a service that speaks a known dialect",
             "A dialect: the API of a server",
+            "A model with a name",
             "An assertion",
             "A report format",
             "Results of another tool",
