@@ -1,4 +1,4 @@
-# Builds llama.cpp in less than half of the time. CMake includes this file after each `project()` of its own.
+# Shortens the build of llama.cpp. CMake includes this file after each `project()` of its own.
 #
 # Most of the build are some 190 files that only put graphs together, a model architecture each. They get little
 # optimisation, and are compiled 32 at a time instead of 16. What computes (the ggml libraries) is left as it is. With

@@ -141,6 +141,9 @@ pub(crate) trait Model {
     ) -> Result<Answer, EngineError>;
 }
 
+/// Loads a model and hands it to what it is given.
+type WithModel = dyn Fn(&mut dyn FnMut(&mut dyn Model)) -> Result<(), EngineError>;
+
 /// A question and whoever waits for the answer.
 struct Task {
     question: Question,
@@ -157,11 +160,11 @@ pub struct Engine {
 
 impl Engine {
     /// A model, if this build has an engine for it.
-    pub fn open(load: Load) -> Result<Self, EngineError> {
+    pub fn open(load: &Load) -> Result<Self, EngineError> {
         #[cfg(feature = "engine")]
         {
             let file = load.clone();
-            Ok(Self::start(load, move |serve| llama::with_model(&file, serve)))
+            Ok(Self::start(load.clone(), move |serve| llama::with_model(&file, serve)))
         }
         #[cfg(not(feature = "engine"))]
         {
@@ -210,10 +213,7 @@ impl Drop for Engine {
 }
 
 /// Answers until nobody is left who could ask.
-fn serve(
-    mut queue: mpsc::Receiver<Task>,
-    with_model: &dyn Fn(&mut dyn FnMut(&mut dyn Model)) -> Result<(), EngineError>,
-) {
+fn serve(mut queue: mpsc::Receiver<Task>, with_model: &WithModel) {
     while let Some(first) = queue.blocking_recv() {
         let mut next = Some(first);
         let loaded = with_model(&mut |model| {

@@ -19,7 +19,7 @@ fn rendered(text: &str, messages: &[(&str, &str)]) -> Result<String, String> {
     template(text).and_then(|it| it.render(&messages)).map_err(|it| it.to_string())
 }
 
-/// In the manner of ChatML, with a default for the instructions.
+/// In the manner of `ChatML`, with a default for the instructions.
 const CHATML: &str = "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ '<|im_start|>system
 You are helpful<|im_end|>
 ' }}{% endif %}{{'<|im_start|>' + message['role'] + '

@@ -19,7 +19,7 @@ const PATIENCE: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(250);
 const CONNECT_LIMIT: Duration = Duration::from_secs(15);
 /// How long a place may be silent in the middle of a file.
-const SILENCE_LIMIT: Duration = Duration::from_secs(60);
+const SILENCE_LIMIT: Duration = Duration::from_mins(1);
 const MOST_REDIRECTS: usize = 8;
 /// Pages of an index are some kilobytes.
 const LONGEST_PAGE: usize = 16 << 20;

@@ -138,7 +138,7 @@ impl Embedded {
             template,
             sampling: config.sampling.clone(),
             form,
-            engine: Engine::open(load)?,
+            engine: Engine::open(&load)?,
             header,
         })
     }
