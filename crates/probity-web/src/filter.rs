@@ -1,5 +1,7 @@
 //! What a page or an answer is asked to show, as it stands in its address.
 
+use std::str::FromStr;
+
 use data_encoding::BASE64URL_NOPAD;
 use jiff::{Timestamp, civil::Date, tz::TimeZone};
 use probity_core::classification::{Class, Verdict};
@@ -47,7 +49,7 @@ impl RunFilter {
             text: query.take("q"),
             since: query.take_as("since", "a date such as 2026-01-31")?,
             until: query.take_as("until", "a date such as 2026-01-31")?,
-            after: query.take_as("after", "the end of a page")?,
+            after: query.take_as::<Natural>("after", "the end of a page")?.map(|it| it.0),
             limit: query.take_limit(RUNS, MOST_RUNS)?,
         })
     }
@@ -86,6 +88,17 @@ impl RunFilter {
     pub(crate) fn is_set(&self) -> bool {
         let Self { suite, backend, text, since, until, after: _, limit: _ } = self;
         [suite, backend, text].iter().any(|it| it.is_some()) || since.is_some() || until.is_some()
+    }
+}
+
+/// A number that is not negative.
+struct Natural(i64);
+
+impl FromStr for Natural {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        text.parse().ok().filter(|it| *it >= 0).map(Self).ok_or(())
     }
 }
 

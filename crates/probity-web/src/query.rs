@@ -69,8 +69,8 @@ impl Query {
     /// A switch: it is there, or it is not.
     pub(crate) fn take_switch(&mut self, name: &str) -> Result<bool, Problem> {
         match self.take(name).as_deref() {
-            None | Some("0" | "false") => Ok(false),
-            Some("1" | "true" | "on") => Ok(true),
+            None | Some("0") => Ok(false),
+            Some("1") => Ok(true),
             Some(other) => {
                 Err(Problem::bad_request(format!("`{name}` is neither 0 nor 1: `{other}`")))
             }

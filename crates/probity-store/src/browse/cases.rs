@@ -30,7 +30,7 @@ named_enum! {
         Tokens = "tokens",
         /// Dollars.
         Cost = "cost",
-        /// The lowest score.
+        /// The lowest score that the case needs.
         Score = "score",
     }
 }
@@ -48,7 +48,7 @@ impl Sort {
             Self::Tokens => "coalesce(r.input_tokens, 0) + coalesce(r.output_tokens, 0)",
             Self::Cost => "coalesce(r.cost_usd, -1.0)",
             Self::Score => {
-                "coalesce((SELECT min(s.value) FROM scores s WHERE s.result = r.id), 2.0)"
+                "coalesce((SELECT min(s.value) FROM scores s WHERE s.result = r.id AND s.weight > 0), 2.0)"
             }
         }
     }

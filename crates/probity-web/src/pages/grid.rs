@@ -96,8 +96,9 @@ fn cell(grid: &Grid, column: usize, results: &[CaseRecord], first: Option<&str>)
     let href =
         address::case(&grid.row.run_id, &record.case_id, grid.lanes[column].0, record.repeat);
     let passed = results.iter().filter(|it| it.verdict == Verdict::Pass).count();
-    let score = record.classification.scores.iter().filter_map(|it| it.value);
-    let score = score.reduce(f64::min);
+    // The lowest of those that the case needs.
+    let required = record.classification.scores.iter().filter(|it| it.is_required());
+    let score = required.filter_map(|it| it.value).reduce(f64::min);
     html! {
         div.cell-head {
             a href=(href) { (pill(record.verdict)) }

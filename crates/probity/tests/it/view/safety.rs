@@ -42,6 +42,8 @@ fn hostile_requests_get_clean_answers() {
         ("/?since=yesterday", 400),
         ("/?since=-009999-01-01", 400),
         ("/?after=x", 400),
+        ("/?after=-1", 400),
+        ("/runs/latest/cases?flaky=yes", 400),
         (&long, 400),
     ];
     for (target, expected) in targets {
