@@ -226,7 +226,7 @@ fn inspect_log(sample: &serde_json::Value) -> String {
     .to_string()
 }
 
-fn inspect_sample(more: serde_json::Value) -> serde_json::Value {
+fn inspect_sample(more: &serde_json::Value) -> serde_json::Value {
     let mut sample = serde_json::json!({
         "id": 1, "epoch": 1, "input": "hi", "target": "ho",
         "output": { "model": "m", "choices": [
@@ -240,14 +240,14 @@ fn inspect_sample(more: serde_json::Value) -> serde_json::Value {
 
 #[test]
 fn a_score_that_cannot_be_read_decides_nothing() {
-    let run = read_text("log.json", &inspect_log(&inspect_sample(serde_json::json!({}))));
+    let run = read_text("log.json", &inspect_log(&inspect_sample(&serde_json::json!({}))));
     assert_eq!(run.lanes[0].results[0].outcome, Outcome::Passed, "{:?}", run.notes);
 }
 
 #[test]
 fn a_sample_that_was_invalidated_does_not_count() {
     let more = serde_json::json!({ "invalidation": { "reason": "wrong file" } });
-    let run = read_text("log.json", &inspect_log(&inspect_sample(more)));
+    let run = read_text("log.json", &inspect_log(&inspect_sample(&more)));
     let outcome = &run.lanes[0].results[0].outcome;
     assert_eq!(*outcome, Outcome::Error("the sample was invalidated".to_owned()));
 }
@@ -260,7 +260,7 @@ fn attachments_cannot_fill_the_memory() {
     });
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log.json");
-    fs::write(&path, inspect_log(&inspect_sample(more))).unwrap();
+    fs::write(&path, inspect_log(&inspect_sample(&more))).unwrap();
     let error = read(&path, &Options::default()).unwrap_err().to_string();
     assert!(error.contains("`attachments`: the texts that they stand for are too long"), "{error}");
 }
