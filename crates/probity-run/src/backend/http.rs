@@ -42,6 +42,9 @@ use crate::{clock::wall_ms, process, redact::Redactor};
 
 /// Largest answer that is read, in bytes.
 const LARGEST_BODY: usize = 32 << 20;
+/// How long a connection is kept that nobody uses. Servers close theirs after five seconds, often, and a
+/// request that is on its way then costs a try.
+const IDLE: Duration = Duration::from_secs(4);
 /// Largest error that is read, in bytes.
 const LARGEST_ERROR: usize = 64 << 10;
 
@@ -118,6 +121,7 @@ fn builder() -> reqwest::ClientBuilder {
         .tcp_nodelay(true)
         .connect_timeout(Duration::from_secs(30))
         .pool_max_idle_per_host(1024)
+        .pool_idle_timeout(IDLE)
 }
 
 impl Http {
