@@ -1,7 +1,7 @@
 //! `action.yml` and its script: one comment on a pull request, kept up to date.
 
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     fs,
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::{TcpListener, TcpStream},
@@ -135,15 +135,19 @@ fn project(answer: &str) -> Project {
         .file("answer.txt", answer)
 }
 
+/// Where programs are looked for: in this folder first.
+fn path_from(folder: &Path) -> OsString {
+    let usual = std::env::var_os("PATH").unwrap();
+    let all = std::iter::once(folder.to_owned()).chain(std::env::split_paths(&usual));
+    std::env::join_paths(all).unwrap()
+}
+
 fn act(project: &Project, github: &GitHub, variables: &[(&str, impl AsRef<OsStr>)]) -> Output {
     let program = Path::new(env!("CARGO_BIN_EXE_probity")).parent().unwrap();
-    let usual = std::env::var_os("PATH").unwrap();
-    let all = std::iter::once(program.to_owned()).chain(std::env::split_paths(&usual));
-    let path = std::env::join_paths(all).unwrap();
     Command::new("python3")
         .arg(repository().join("scripts/ci-action"))
         .current_dir(project.path(""))
-        .env("PATH", path)
+        .env("PATH", path_from(program))
         .env("GITHUB_API_URL", &github.url)
         .env("GITHUB_REPOSITORY", "someone/something")
         .env("GITHUB_EVENT_NAME", "pull_request")
@@ -222,8 +226,7 @@ fn the_run_does_not_get_the_token() {
     let project = project("hello").file("bin/probity", "#!/bin/sh\nenv > environment\n");
     let program = project.path("bin/probity");
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    let path = format!("{}:{}", project.path("bin").display(), std::env::var("PATH").unwrap());
-    act(&project, &github, &[("PATH", path)]);
+    act(&project, &github, &[("PATH", path_from(&project.path("bin")))]);
     let environment = project.read("environment");
     assert!(environment.contains("PATH=") && !environment.contains("token-1"), "{environment}");
     let seen = github.state.lock().unwrap().seen.clone();
