@@ -48,6 +48,15 @@ impl Printer {
         Self { choice, silent: false }
     }
 
+    /// When to use colour, as `--color` has it.
+    pub(crate) fn color(&self) -> &'static str {
+        match self.choice {
+            ColorChoice::Auto => "auto",
+            ColorChoice::Always | ColorChoice::AlwaysAnsi => "always",
+            ColorChoice::Never => "never",
+        }
+    }
+
     /// A printer that tells people nothing, for work whose problems were shown before.
     pub(crate) fn silent() -> Self {
         Self { choice: ColorChoice::Never, silent: true }
@@ -71,11 +80,20 @@ impl Printer {
         }
     }
 
-    /// Columns and lines of the terminal that standard error is.
+    /// The same for standard error.
+    pub(crate) fn err_width() -> usize {
+        columns(io::stderr())
+    }
+
+    /// Columns and lines of the terminal that standard error is, however few they are: what is drawn
+    /// there has to know on how many lines it is.
     pub(crate) fn err_size() -> (usize, usize) {
         let size = terminal_size::terminal_size_of(io::stderr());
-        let height = size.map_or(USUAL_HEIGHT, |(_, height)| usize::from(height.0).max(2));
-        (columns(io::stderr()), height)
+        size.map_or((USUAL_WIDTH, USUAL_HEIGHT), |(width, height)| {
+            // A terminal that does not know says zero.
+            let width = if width.0 == 0 { USUAL_WIDTH } else { usize::from(width.0) };
+            (width, usize::from(height.0).max(2))
+        })
     }
 
     /// Whether what is drawn on standard error may have colours.

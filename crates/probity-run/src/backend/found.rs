@@ -4,12 +4,12 @@
 use std::{ffi::OsStr, path::Path, time::Duration};
 
 use probity_load::suite::{BackendKind, Way};
-use serde::Deserialize;
 use tokio::task::JoinSet;
 
 use super::{
+    address,
     dialect::{self, SERVICES, Service},
-    http::Client,
+    http::{self, Client},
 };
 use crate::process;
 
@@ -18,26 +18,13 @@ use crate::process;
 pub struct LocalServer {
     /// The kind of backend that asks it.
     pub kind: BackendKind,
-    /// Where it listens.
+    /// Where it listens, without what is secret.
     pub url: String,
     /// Its models, in its own order.
     pub models: Vec<String>,
 }
 
-/// A list of models: OpenAI's has `data` with ids, Ollama's has `models` with names, llama.cpp's has both.
-#[derive(Deserialize)]
-struct Listed {
-    data: Option<Vec<Model>>,
-    models: Option<Vec<Model>>,
-}
-
-#[derive(Deserialize)]
-struct Model {
-    id: Option<String>,
-    name: Option<String>,
-}
-
-/// The servers that answer within the time. All places are tried at once.
+/// The servers on this machine that answer within the time. All places are tried at once.
 pub async fn servers(
     client: &Client,
     variable: impl Fn(&str) -> Option<String>,
@@ -50,10 +37,10 @@ pub async fn servers(
         let Ok(list) = list.parse() else { continue };
         let request = client.to(&list).get(list).timeout(limit);
         asked.spawn(async move {
-            let response = request.send().await.ok()?;
-            let body = response.error_for_status().ok()?.bytes().await.ok()?;
-            let Listed { data, models } = serde_json::from_slice(&body).ok()?;
-            let models = data.or(models)?.into_iter().filter_map(|it| it.id.or(it.name)).collect();
+            let mut response = request.send().await.ok()?.error_for_status().ok()?;
+            let body = http::read_body(&mut response, http::LARGEST_BODY).await.ok()?;
+            let models = http::listed_models(&http::json_of(&body))?;
+            let url = address::shown(&url).trim_end_matches('/').to_owned();
             Some(LocalServer { kind, url, models })
         });
     }
@@ -62,13 +49,16 @@ pub async fn servers(
     found
 }
 
-/// Where local servers listen. Of several kinds that listen at the same place, one is enough: they
+/// Where servers on this machine listen: what a variable says may be elsewhere. Of several kinds that listen at the same place, one is enough: they
 /// speak the same language.
 fn places(variable: impl Fn(&str) -> Option<String>) -> Vec<(&'static Service, String)> {
     let mut places: Vec<(&'static Service, String)> = Vec::new();
     for service in SERVICES.iter().filter(|it| is_local(it)) {
         let stated: Vec<_> = service.base_variables.iter().map(|name| variable(name)).collect();
         let url = (service.address)(&stated).unwrap_or_else(|| service.base_url.to_owned());
+        if !address::parse(&url).is_some_and(|url| address::is_loopback(&url)) {
+            continue;
+        }
         places.retain(|(_, place)| *place != url);
         places.push((service, url));
     }
@@ -99,4 +89,22 @@ pub fn programs(path: Option<&OsStr>) -> Vec<BackendKind> {
     let kinds = kinds.filter(|it| it.way() == Way::Program && it.needs().is_none());
     let is_there = |kind: &BackendKind| process::find(kind.as_str(), path, Path::new("")).is_ok();
     kinds.filter(is_there).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_this_machine_is_looked_at() {
+        let of_ollama = |host: &str| {
+            let places = places(|name| (name == "OLLAMA_HOST").then(|| host.to_owned()));
+            let found = places.into_iter().find(|(service, _)| service.kind == BackendKind::Ollama);
+            found.map(|(_, url)| url)
+        };
+        assert_eq!(of_ollama("https://me:pw@gpu.example"), None);
+        assert_eq!(of_ollama("10.0.0.7:11434"), None);
+        assert_eq!(of_ollama("127.0.0.1:99").as_deref(), Some("http://127.0.0.1:99"));
+        assert_eq!(of_ollama("0.0.0.0").as_deref(), Some("http://127.0.0.1:11434"));
+    }
 }

@@ -41,7 +41,7 @@ use super::{
 use crate::{clock::wall_ms, process, redact::Redactor};
 
 /// Largest answer that is read, in bytes.
-const LARGEST_BODY: usize = 32 << 20;
+pub(super) const LARGEST_BODY: usize = 32 << 20;
 /// How long a connection is kept that nobody uses. Servers close theirs after five seconds, often, and a
 /// request that is on its way then costs a try.
 const IDLE: Duration = Duration::from_secs(4);
@@ -201,22 +201,15 @@ impl Http {
             return Err(self.refused(status, response.headers(), &String::from_utf8_lossy(text)));
         }
         let body = body.map_err(|error| self.broken_off(error, LARGEST_BODY))?;
-        let list: Value = serde_json::from_slice(without_mark(&body)).unwrap_or_default();
-        let lists = ["data", "models", "modelSummaries", "publisherModels"];
-        let entries = lists.iter().find_map(|key| list.get(key)?.as_array());
-        let Some(entries) = entries else {
+        let list = json_of(&body);
+        let Some(models) = listed_models(&list) else {
             let text = String::from_utf8_lossy(&body);
             return Err(match list.get("error").is_some_and(|error| !error.is_null()) {
                 true => self.refused(status, response.headers(), &text),
                 false => self.not_understood("it is not a list of models", &body),
             });
         };
-        let name = |entry: &Value| {
-            let names = ["id", "name", "model", "modelId"];
-            let name = names.iter().find_map(|key| entry.get(key)?.as_str());
-            name.map(|name| self.redactor.clean(name).into_owned())
-        };
-        Ok(entries.iter().filter_map(name).collect())
+        Ok(models.iter().map(|name| self.redactor.clean(name).into_owned()).collect())
     }
 
     /// The body for a question as it is sent, without secrets; an error if it cannot be filled in.
@@ -501,6 +494,22 @@ impl Http {
     }
 }
 
+/// A body as JSON; null if it is none.
+pub(super) fn json_of(body: &[u8]) -> Value {
+    serde_json::from_slice(without_mark(body)).unwrap_or_default()
+}
+
+/// The names in a list of models, whoever's list it is; none if it is no such list.
+pub(super) fn listed_models(list: &Value) -> Option<Vec<String>> {
+    let lists = ["data", "models", "modelSummaries", "publisherModels"];
+    let entries = lists.iter().find_map(|key| list.get(key)?.as_array())?;
+    let names = ["id", "name", "model", "modelId"];
+    let name = |entry: &Value| {
+        names.iter().find_map(|key| entry.get(key)?.as_str()).map(ToOwned::to_owned)
+    };
+    Some(entries.iter().filter_map(name).collect())
+}
+
 /// A body without the mark that some servers put before JSON.
 fn without_mark(body: &[u8]) -> &[u8] {
     body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body)
@@ -573,13 +582,13 @@ async fn drain(response: &mut Response) {
     let _ = tokio::time::timeout(PATIENCE, rest).await;
 }
 
-enum BodyError {
+pub(super) enum BodyError {
     TooLarge,
     Broken(reqwest::Error),
 }
 
 /// Reads a body up to a size. Of a body that breaks off, or is larger, nothing is used.
-async fn read_body(response: &mut Response, most: usize) -> Result<Vec<u8>, BodyError> {
+pub(super) async fn read_body(response: &mut Response, most: usize) -> Result<Vec<u8>, BodyError> {
     let expected = response.content_length().and_then(|it| usize::try_from(it).ok()).unwrap_or(0);
     let mut body = Vec::with_capacity(expected.min(most).min(1 << 20));
     while let Some(chunk) = response.chunk().await.map_err(BodyError::Broken)? {

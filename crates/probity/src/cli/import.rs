@@ -7,7 +7,7 @@ use probity_import::Origin;
 
 use super::run::StoreArgs;
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct ImportArgs {
     /// The file to import, or a folder: with a promptfooconfig, tasks of lm-eval, or a registry of

@@ -269,6 +269,7 @@ impl Stage<'_> {
     fn spawn(&self, command: &Typed<'_>) -> Result<Child, Failure> {
         self.say(&format!("\n{TITLE}$ {}{TITLE:#}\n", command.shown()))?;
         let mut process = Command::new(&self.program);
+        process.args(["--color", self.printer.color()]);
         process.args(command.words).current_dir(&self.folder).stdin(Stdio::null());
         process.envs(command.variables.iter().copied());
         // Settings of the user are for the user's own suites.

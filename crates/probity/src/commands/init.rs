@@ -19,7 +19,6 @@ use std::{
 
 pub(crate) use backend::BackendChoice;
 use builtin::{LONG_CONTEXT, SuiteFile, USUAL_SEED};
-use clap::Parser as _;
 pub(crate) use long_context::Size;
 use offers::{Offer, Wish};
 use probity_grade::Rules;
@@ -28,7 +27,7 @@ use probity_report::plain::shell_word;
 
 use super::dataset::counted;
 use crate::{
-    cli::{Cli, init::InitArgs},
+    cli::{import::ImportArgs, init::InitArgs},
     exit::Exit,
     failure::Failure,
     output::OutputFile,
@@ -57,7 +56,7 @@ pub(super) fn run(args: &InitArgs, printer: &Printer) -> Result<Exit, Failure> {
     refuse_in_the_way(&planned, workflow.as_ref(), args.force)?;
     let found = Found::look(args)?;
     match found.wish()? {
-        Wish::Import(path) => return import(&path, printer),
+        Wish::Import(path) => return import(path, args.force, printer),
         Wish::Backend(choice) => planned = plan(args, Some(&choice), printer)?,
         Wish::Nothing => {}
     }
@@ -80,7 +79,8 @@ impl Found {
         let is_chosen = args.backend.is_some() || args.no_detect;
         let offers = if is_chosen { Vec::new() } else { offers::look()? };
         let folder = args.folder.as_deref().unwrap_or(Path::new(""));
-        let wants_starter = args.suite.is_empty() && !is_chosen;
+        // An import would leave the workflow out.
+        let wants_starter = args.suite.is_empty() && !is_chosen && args.ci.is_none();
         let promptfoo = wants_starter.then(|| offers::promptfoo_in(folder)).flatten();
         Ok(Self { offers, promptfoo, has_terminal: offers::has_terminal() })
     }
@@ -104,10 +104,8 @@ impl Found {
 }
 
 /// Carries the configuration of another tool over, as `probity import` does.
-fn import(path: &Path, printer: &Printer) -> Result<Exit, Failure> {
-    let words = ["probity".as_ref(), "import".as_ref(), path.as_os_str()];
-    let cli = Cli::try_parse_from(words).expect("a path is all that the command needs");
-    super::run(cli.command, printer)
+fn import(path: PathBuf, force: bool, printer: &Printer) -> Result<Exit, Failure> {
+    super::import::run(&ImportArgs { path, force, ..ImportArgs::default() }, printer)
 }
 
 fn list(json: bool, printer: &Printer) -> Result<(), Failure> {

@@ -439,7 +439,7 @@ impl Context<'_> {
         exit: Exit,
     ) -> Result<String, Failure> {
         let width = match self.args.porcelain {
-            true => Printer::err_size().0,
+            true => Printer::err_width(),
             false => Printer::width(),
         };
         // What a baseline says is more than what an earlier run does.

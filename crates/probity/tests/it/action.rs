@@ -1,8 +1,11 @@
 //! `action.yml` and its script: one comment on a pull request, kept up to date.
 
 use std::{
+    ffi::{OsStr, OsString},
+    fs,
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::{TcpListener, TcpStream},
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Command, Output},
     sync::{Arc, Mutex},
@@ -12,6 +15,11 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::project::Project;
+
+/// No further variables.
+const NOTHING: &[(&str, &str)] = &[];
+/// Who writes with the token of a job.
+const BOT: &str = "github-actions[bot]";
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -87,6 +95,7 @@ fn answer(stream: TcpStream, state: &mut State) {
 fn respond(method: &str, path: &str, body: &[u8], state: &mut State) -> (&'static str, Value) {
     let body = || serde_json::from_slice::<Value>(body).unwrap()["body"].clone();
     match method {
+        "GET" if path == "/user" => ("403 Forbidden", json!({ "message": "not for apps" })),
         "GET" => {
             let page: usize = path.rsplit('=').next().unwrap().parse().unwrap();
             let all = state.comments.iter().skip((page - 1) * 100).take(100);
@@ -95,7 +104,8 @@ fn respond(method: &str, path: &str, body: &[u8], state: &mut State) -> (&'stati
         _ if state.forbids_writing => ("403 Forbidden", json!({ "message": "read only" })),
         "POST" => {
             let id = 1000 + state.comments.len();
-            state.comments.push(json!({ "id": id, "body": body() }));
+            let user = json!({ "login": BOT, "type": "Bot" });
+            state.comments.push(json!({ "id": id, "user": user, "body": body() }));
             ("201 Created", json!({ "id": id }))
         }
         "PATCH" => {
@@ -125,15 +135,19 @@ fn project(answer: &str) -> Project {
         .file("answer.txt", answer)
 }
 
-fn act(project: &Project, github: &GitHub, variables: &[(&str, &str)]) -> Output {
-    let program = Path::new(env!("CARGO_BIN_EXE_probity")).parent().unwrap();
+/// Where programs are looked for: in this folder first.
+fn path_from(folder: &Path) -> OsString {
     let usual = std::env::var_os("PATH").unwrap();
-    let all = std::iter::once(program.to_owned()).chain(std::env::split_paths(&usual));
-    let path = std::env::join_paths(all).unwrap();
+    let all = std::iter::once(folder.to_owned()).chain(std::env::split_paths(&usual));
+    std::env::join_paths(all).unwrap()
+}
+
+fn act(project: &Project, github: &GitHub, variables: &[(&str, impl AsRef<OsStr>)]) -> Output {
+    let program = Path::new(env!("CARGO_BIN_EXE_probity")).parent().unwrap();
     Command::new("python3")
         .arg(repository().join("scripts/ci-action"))
         .current_dir(project.path(""))
-        .env("PATH", path)
+        .env("PATH", path_from(program))
         .env("GITHUB_API_URL", &github.url)
         .env("GITHUB_REPOSITORY", "someone/something")
         .env("GITHUB_EVENT_NAME", "pull_request")
@@ -141,8 +155,11 @@ fn act(project: &Project, github: &GitHub, variables: &[(&str, &str)]) -> Output
         .env("GITHUB_OUTPUT", project.path("outputs"))
         .env("ACTION_SUITE", "it's a suite.toml")
         .env("ACTION_TOKEN", "token-1")
+        .env("ACTION_AUTHOR", BOT)
         .env("ACTION_DEFAULT_BRANCH", "main")
-        .envs(variables.iter().copied())
+        .env_remove("GITHUB_ACTIONS")
+        .env_remove("GITHUB_STEP_SUMMARY")
+        .envs(variables.iter().map(|(name, value)| (name, value)))
         .output()
         .unwrap()
 }
@@ -152,7 +169,7 @@ fn one_comment_is_kept_up_to_date() {
     let others = (0..150).map(|id| json!({ "id": id, "body": "looks good" })).collect();
     let github = GitHub::start(State { comments: others, ..State::default() });
     let project = project("hello");
-    let first = act(&project, &github, &[]);
+    let first = act(&project, &github, NOTHING);
     assert_eq!(first.status.code(), Some(0), "{first:?}");
     assert_eq!(github.bodies().len(), 151);
     let body = github.bodies().pop().unwrap();
@@ -162,7 +179,7 @@ fn one_comment_is_kept_up_to_date() {
     );
 
     let project = project.file("answer.txt", "goodbye");
-    let second = act(&project, &github, &[]);
+    let second = act(&project, &github, NOTHING);
     assert_eq!(second.status.code(), Some(1), "the exit code is that of the run: {second:?}");
     assert_eq!(github.bodies().len(), 151, "the same comment");
     assert!(github.bodies()[150].contains("Failed"), "{:?}", github.bodies()[150]);
@@ -172,6 +189,77 @@ fn one_comment_is_kept_up_to_date() {
         seen.last().unwrap(),
         "PATCH /repos/someone/something/issues/comments/1150 bearer token-1"
     );
+}
+
+#[test]
+fn a_report_of_another_run_is_not_posted() {
+    let github = GitHub::start(State::default());
+    let project = project("hello")
+        .file("it's a suite.toml", "[backends")
+        .file("probity-report.md", "## Passed, long ago\n");
+    let output = act(&project, &github, &summary(&project));
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let body = github.bodies().remove(0);
+    assert!(body.contains("could not run the suite (exit code 2)"), "{body}");
+    assert!(!body.contains("long ago"), "{body}");
+    assert_eq!(project.read("summary.md").matches("could not run the suite").count(), 1);
+}
+
+fn summary(project: &Project) -> [(&'static str, String); 2] {
+    let path = project.path("summary.md").display().to_string();
+    [("GITHUB_ACTIONS", "true".to_owned()), ("GITHUB_STEP_SUMMARY", path)]
+}
+
+#[test]
+fn the_summary_has_the_report_once() {
+    let github = GitHub::start(State::default());
+    let project = project("hello");
+    act(&project, &github, &summary(&project));
+    let report = project.read("probity-report.md");
+    let heading = report.lines().next().unwrap();
+    assert_eq!(project.read("summary.md").matches(heading).count(), 1, "{heading}");
+}
+
+#[test]
+fn the_run_does_not_get_the_token() {
+    let github = GitHub::start(State::default());
+    let project = project("hello").file("bin/probity", "#!/bin/sh\nenv > environment\n");
+    let program = project.path("bin/probity");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    act(&project, &github, &[("PATH", path_from(&project.path("bin")))]);
+    let environment = project.read("environment");
+    assert!(environment.contains("PATH=") && !environment.contains("token-1"), "{environment}");
+    let seen = github.state.lock().unwrap().seen.clone();
+    assert!(seen.iter().all(|it| it.ends_with(" bearer token-1")), "{seen:?}");
+}
+
+/// Whoever writes the mark would have their comment replaced, and could change the report later.
+#[test]
+fn a_comment_of_somebody_else_is_left_alone() {
+    let body = "<!-- probity \"it's a suite.toml\" -->\nall is well";
+    for author in [BOT, ""] {
+        let user = json!({ "login": "somebody", "type": "User" });
+        let comments = vec![json!({ "id": 1, "user": user, "body": body })];
+        let github = GitHub::start(State { comments, ..State::default() });
+        let project = project("hello");
+        for _ in 0..2 {
+            act(&project, &github, &[("ACTION_AUTHOR", author)]);
+            assert_eq!(github.bodies().len(), 2, "as `{author}`");
+            assert_eq!(github.bodies()[0], body);
+        }
+    }
+}
+
+#[test]
+fn the_run_that_passed_is_blessed_wherever_the_suite_keeps_its_runs() {
+    let github = GitHub::start(State::default());
+    let project = project("hello");
+    let suite = format!("store = \"elsewhere.db\"\n{}", project.read("it's a suite.toml"));
+    let project = project.file("it's a suite.toml", suite);
+    let push = [("GITHUB_EVENT_NAME", "push"), ("GITHUB_REF", "refs/heads/main")];
+    let pushed = act(&project, &github, &push);
+    assert_eq!(pushed.status.code(), Some(0), "{pushed:?}");
+    assert!(project.path("baselines/main.json").is_file());
 }
 
 #[test]
@@ -190,7 +278,7 @@ fn a_push_sets_the_baseline_that_a_pull_request_is_held_against() {
     assert!(github.bodies().is_empty());
 
     let project = project.file("answer.txt", "goodbye");
-    let compared = act(&project, &github, &[]);
+    let compared = act(&project, &github, NOTHING);
     assert_eq!(compared.status.code(), Some(1), "{compared:?}");
     let body = github.bodies().remove(0);
     assert!(body.contains("orse than the baseline `main`"), "{body}");
@@ -200,7 +288,7 @@ fn a_push_sets_the_baseline_that_a_pull_request_is_held_against() {
 #[test]
 fn a_fork_that_may_not_write_still_has_its_exit_code() {
     let github = GitHub::start(State { forbids_writing: true, ..State::default() });
-    let output = act(&project("goodbye"), &github, &[]);
+    let output = act(&project("goodbye"), &github, NOTHING);
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("::warning::the comment could not be written: HTTP Error 403"), "{text}");
@@ -209,9 +297,14 @@ fn a_fork_that_may_not_write_still_has_its_exit_code() {
 /// What a pull request says would become part of a script.
 #[test]
 fn no_script_has_an_expression_in_it() {
-    let action = std::fs::read_to_string(repository().join("action.yml")).unwrap();
-    for line in action.lines().filter(|it| it.trim_start().starts_with("run:")) {
-        assert!(!line.contains("${{"), "{line}");
+    let action = fs::read_to_string(repository().join("action.yml")).unwrap();
+    let lines = action.lines().map(|it| it.trim_start().trim_start_matches("- "));
+    let scripts: Vec<&str> = lines.filter_map(|it| it.strip_prefix("run:")).collect();
+    assert!(!scripts.is_empty(), "{action}");
+    for script in scripts {
+        assert!(!script.contains("${{"), "{script}");
+        let script = script.trim_start();
+        let is_one_line = !script.is_empty() && !script.starts_with(['|', '>']);
+        assert!(is_one_line, "only the first line of a script is read here: {script}");
     }
-    assert!(!action.contains("run: |"), "every script is one line, which the test above reads");
 }

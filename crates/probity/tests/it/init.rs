@@ -374,6 +374,18 @@ fn what_is_found_is_listed_and_nothing_is_asked() {
     assert!(project.read("probity.toml").contains("kind = \"echo\""), "the suite stays as it is");
 }
 
+/// A server may say anything in its list of models.
+#[test]
+fn what_is_listed_has_no_password_and_can_be_copied() {
+    let server = FakeServer::start(Script::always(Answer::text("ok")));
+    let address = format!("http://me:hunter2@{}", server.address());
+    let output =
+        Project::new().command(&["init"]).env_clear().env("OLLAMA_HOST", address).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains(&format!("at http://me:[redacted]@{}", server.address())), "{text}");
+    assert!(!text.contains("hunter2"), "{text}");
+}
+
 #[test]
 fn a_workflow_goes_to_the_top_of_the_repository() {
     let project = Project::new().file(".git/config", "");

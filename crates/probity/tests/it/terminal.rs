@@ -7,13 +7,14 @@ use std::{
 
 use crate::project::Project;
 
-/// Runs the program in a terminal of 80 columns and prints what it writes there.
+/// Runs the program in a terminal of 80 columns, types what TYPED says and prints what comes of it.
 const IN_TERMINAL: &str = "
 import fcntl, os, pty, struct, sys, termios
 child, terminal = pty.fork()
 if child == 0:
     fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack('HHHH', 24, 80, 0, 0))
     os.execv(sys.argv[1], sys.argv[1:])
+os.write(terminal, os.environ.get('TYPED', '').encode())
 while True:
     try:
         output = os.read(terminal, 65536)
@@ -44,8 +45,13 @@ fn project() -> Project {
 }
 
 fn seen(project: &Project, variables: &[(&str, &str)]) -> String {
+    seen_of(project, &["run"], variables)
+}
+
+fn seen_of(project: &Project, words: &[&str], variables: &[(&str, &str)]) -> String {
     let Output { status, stdout, stderr } = Command::new("python3")
-        .args(["-c", IN_TERMINAL, env!("CARGO_BIN_EXE_probity"), "run"])
+        .args(["-c", IN_TERMINAL, env!("CARGO_BIN_EXE_probity")])
+        .args(words)
         .current_dir(project.path(""))
         .env("TERM", "xterm-256color")
         .env_remove("NO_COLOR")
@@ -56,6 +62,29 @@ fn seen(project: &Project, variables: &[(&str, &str)]) -> String {
     let stderr = String::from_utf8_lossy(&stderr);
     assert_eq!(status.code(), Some(0), "{stderr}");
     String::from_utf8(stdout).unwrap()
+}
+
+/// The answers that whoever presses Enter gives.
+#[test]
+fn an_import_that_is_offered_is_done() {
+    let config = "prompts: ['{{q}}']\nproviders: [echo]\ntests:\n  - vars: { q: hello }\n    assert: [{ type: contains, value: hello }]\n";
+    let project = Project::new().file("-evals/promptfooconfig.yaml", config).file(".git/x", "");
+    // No server, no key, no program is offered: the second Enter answers nothing.
+    let variables = [("TYPED", "\n\n")];
+    let shown = seen_of(&project, &["init", "--", "-evals"], &variables);
+    assert!(shown.contains("Import it instead?"), "{shown}");
+    assert!(project.path("-evals/probity.toml").is_file(), "{shown}");
+
+    // What is there already is replaced if that was asked for.
+    let project = project.file("-evals/probity.toml", "mine");
+    let shown = seen_of(&project, &["init", "--force", "--", "-evals"], &variables);
+    assert!(shown.contains("Import it instead?"), "{shown}");
+    assert_ne!(project.read("-evals/probity.toml"), "mine");
+
+    let words = ["init", "--force", "--ci", "github", "--", "-evals"];
+    let shown = seen_of(&project, &words, &variables);
+    assert!(!shown.contains("Import it instead?"), "{shown}");
+    assert!(project.path(".github/workflows/probity.yml").is_file(), "{shown}");
 }
 
 /// The codes that go up to draw again, and those that colour.

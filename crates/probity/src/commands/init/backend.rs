@@ -30,8 +30,7 @@ impl FromStr for BackendChoice {
         };
         let found = BackendKind::ALL.into_iter().find(|it| it.as_str() == kind);
         let kind = found.ok_or_else(|| InvalidBackend(unknown_kind(kind)))?;
-        check(kind, model, url)?;
-        Ok(Self { kind, model: model.map(ToOwned::to_owned), url: url.map(ToOwned::to_owned) })
+        Self::new(kind, model, url)
     }
 }
 
@@ -103,6 +102,15 @@ fn check(kind: BackendKind, model: Option<&str>, url: Option<&str>) -> Result<()
 const TABLE: &str = "[backends.local]\n";
 
 impl BackendChoice {
+    pub(super) fn new(
+        kind: BackendKind,
+        model: Option<&str>,
+        url: Option<&str>,
+    ) -> Result<Self, InvalidBackend> {
+        check(kind, model, url)?;
+        Ok(Self { kind, model: model.map(ToOwned::to_owned), url: url.map(ToOwned::to_owned) })
+    }
+
     /// A suite file that asks this backend instead of its own `local`.
     pub(super) fn put_into(&self, suite: &str) -> String {
         let Some(start) = suite.find(TABLE).map(|at| at + TABLE.len()) else {

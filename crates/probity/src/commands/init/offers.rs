@@ -8,12 +8,13 @@ use std::{
 };
 
 use probity_load::suite::BackendKind;
+use probity_report::plain::shell_word;
 use probity_run::backend::{
     found::{self, LocalServer},
     http,
 };
 
-use super::BackendChoice;
+use super::backend::{BackendChoice, InvalidBackend};
 use crate::{environment::Environment, failure::Failure, terminal::one_line};
 
 /// How long a local server may take to list its models.
@@ -96,13 +97,26 @@ impl Offer {
         }
     }
 
-    /// As `--backend` has it.
-    fn option(&self, model: &str) -> String {
+    /// The backend that it is; a service is asked for this model.
+    fn choice(&self, model: &str) -> Result<BackendChoice, InvalidBackend> {
         match self {
+            Self::Server { kind, model, .. } => BackendChoice::new(*kind, Some(model), None),
+            Self::Key { kind, .. } => {
+                BackendChoice::new(*kind, Some(model).filter(|it| !it.is_empty()), None)
+            }
+            Self::Program(kind) => BackendChoice::new(*kind, None, None),
+        }
+    }
+
+    /// As `--backend` has it; none if it would be read as something else, such as an address.
+    fn option(&self) -> Option<String> {
+        let model = "MODEL";
+        let option = match self {
             Self::Server { kind, model, .. } => format!("{}:{model}", kind.as_str()),
             Self::Key { kind, .. } => format!("{}:{model}", kind.as_str()),
             Self::Program(kind) => kind.as_str().to_owned(),
-        }
+        };
+        (option.parse().ok() == self.choice(model).ok()).then_some(option)
     }
 }
 
@@ -114,16 +128,18 @@ pub(super) fn has_terminal() -> bool {
 /// What was found, for those who cannot be asked.
 pub(super) fn listed(offers: &[Offer], promptfoo: Option<&Path>) -> String {
     let mut text = String::new();
-    if !offers.is_empty() {
+    let options: Vec<_> = offers.iter().filter_map(|it| Some((it, it.option()?))).collect();
+    if !options.is_empty() {
         text.push_str("found here; to ask one of them, begin again with --force and:\n");
-        for offer in offers {
-            let option = one_line(&offer.option("MODEL"), 80);
-            let _ = writeln!(text, "  --backend {option:<32} {}", offer.shown());
-        }
+    }
+    for (offer, option) in options {
+        let option = shell_word(&one_line(&option, 80));
+        let _ = writeln!(text, "  --backend {option:<32} {}", offer.shown());
     }
     if let Some(path) = promptfoo {
-        let path = path.display();
-        let _ = writeln!(text, "`{path}` is here: `probity import {path}` carries it over");
+        let path = path.display().to_string();
+        let word = shell_word(&path);
+        let _ = writeln!(text, "`{path}` is here: `probity import {word}` carries it over");
     }
     text
 }
@@ -172,7 +188,7 @@ fn choose(offer: &Offer, input: &mut dyn BufRead, out: &mut dyn Write) -> io::Re
         }
         Offer::Server { .. } | Offer::Program(_) => String::new(),
     };
-    match offer.option(&model).parse() {
+    match offer.choice(&model) {
         Ok(choice) => Ok(Wish::Backend(choice)),
         Err(error) => {
             writeln!(out, "{error}")?;
@@ -207,6 +223,24 @@ mod tests {
             Offer::Program(BackendKind::Claude),
             Offer::Key { kind: BackendKind::Groq, variable: "GROQ_API_KEY" },
         ]
+    }
+
+    /// What a server says of its models is not trusted.
+    #[test]
+    fn a_model_is_a_name_and_nothing_else() {
+        let of = |model: &str| Offer::Server {
+            kind: BackendKind::Ollama,
+            model: model.to_owned(),
+            url: "http://127.0.0.1:11434".to_owned(),
+        };
+        let strange = of("m@http://host/v1");
+        let mut out = Vec::new();
+        let wish = choose(&strange, &mut "".as_bytes(), &mut out).unwrap();
+        let expected = BackendChoice::new(BackendKind::Ollama, Some("m@http://host/v1"), None);
+        assert_eq!(wish, Wish::Backend(expected.unwrap()));
+        assert_eq!(listed(&[strange], None), "");
+        let text = listed(&[of("m; reboot")], None);
+        assert!(text.contains("  --backend 'ollama:m; reboot' "), "{text}");
     }
 
     fn asked(typed: &str, promptfoo: Option<&Path>) -> (Wish, String) {

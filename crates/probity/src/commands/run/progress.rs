@@ -96,7 +96,7 @@ impl Progress {
         if !notes.is_empty() {
             screen.erase();
             let shown = |note: &String| match self.shared.style {
-                Style::Live => folded(note, Printer::err_size().0, "  "),
+                Style::Live => folded(note, Printer::err_width(), "  "),
                 Style::Plain | Style::Quiet => note.clone(),
             };
             let mut err = io::stderr().lock();

@@ -38,7 +38,24 @@ pub(super) fn lines(board: &Board, now: Instant, width: usize, height: usize) ->
     };
     lines.extend(below);
     lines.truncate(height);
-    lines
+    lines.into_iter().map(|line| cut(&line, width)).collect()
+}
+
+/// A line in no more than so many columns. Codes for colours take none, and all of them are kept.
+fn cut(line: &str, width: usize) -> String {
+    if columns(line) <= width {
+        return line.to_owned();
+    }
+    let (mut kept, mut used, mut in_code) = (String::with_capacity(line.len()), 0, false);
+    for c in line.chars() {
+        in_code |= c == '\x1b';
+        if in_code || used < width {
+            kept.push(c);
+        }
+        used += usize::from(!in_code);
+        in_code &= c != 'm';
+    }
+    kept
 }
 
 /// Everything in one line.
@@ -184,6 +201,7 @@ fn rows(
         },
         width,
     };
+    let layout = layout.with_room();
     let row = |at: &usize| layout.row(&lanes[*at], &state(board, *at, now));
     let mut rows: Vec<String> = shown.iter().map(row).collect();
     let hidden = lanes.len() - shown.len();
@@ -220,13 +238,29 @@ struct Layout {
 }
 
 impl Layout {
-    fn row(&self, lane: &LaneBoard, state: &str) -> String {
-        let Self { name, count, tally, state: of_state, width } = *self;
+    /// Without the tally where it leaves no room for a bar.
+    fn with_room(self) -> Self {
+        match self.bar() {
+            Some(_) => self,
+            None => Self { tally: 0, ..self },
+        }
+    }
+
+    /// The columns of the bar; none if there is no room for one.
+    fn bar(&self) -> Option<usize> {
+        let Self { name, count, tally, state, width } = *self;
         let gaps = 6 + if tally > 0 { 2 } else { 0 };
-        let bar_width = width.saturating_sub(name + count + tally + of_state + gaps);
-        let bar = bar(lane, bar_width.max(LEAST_OF_BAR));
-        let mut row =
-            format!("{:<name$}  {bar}  {:>count$}", fitted(&lane.name, name), counts(lane));
+        let left = width.saturating_sub(name + count + tally + state + gaps);
+        Some(left).filter(|it| *it >= LEAST_OF_BAR)
+    }
+
+    fn row(&self, lane: &LaneBoard, state: &str) -> String {
+        let Self { name, count, tally, .. } = *self;
+        let mut row = format!("{:<name$}", fitted(&lane.name, name));
+        if let Some(width) = self.bar() {
+            let _ = write!(row, "  {}", bar(lane, width));
+        }
+        let _ = write!(row, "  {:>count$}", counts(lane));
         if tally > 0 {
             let told = outcomes(lane.verdicts).collect::<Vec<_>>().join(" ");
             let blanks = " ".repeat(tally.saturating_sub(columns(&told)));
@@ -247,9 +281,10 @@ fn state(board: &Board, at: usize, now: Instant) -> String {
     let lane = &board.lanes[at];
     let paused = board.paused.get(&lane.backend).and_then(|it| it.left(now));
     let waiting = board.backing_off.iter().filter(|(key, _)| key.lane == at);
-    let next = waiting.filter_map(|(_, wait)| wait.left(now)).min();
+    let waits: Vec<Duration> = waiting.filter_map(|(_, wait)| wait.left(now)).collect();
+    let next = waits.iter().min().copied();
     let in_flight = board.live.keys().filter(|key| key.lane == at).count();
-    let all_wait = board.backing_off.keys().filter(|key| key.lane == at).count() >= in_flight;
+    let all_wait = waits.len() >= in_flight;
     match (lane.ended, lane.begun, paused, next) {
         (Some(ended), ..) => ended.to_owned(),
         (None, None, ..) => "waiting".to_owned(),

@@ -203,6 +203,45 @@ fn several_lanes_have_a_row_each() {
     assert!(shown[0].chars().count() > 180, "{shown:#?}");
 }
 
+/// `shown` looks how wide the lines are.
+#[test]
+fn no_line_is_wider_than_the_terminal() {
+    let mut watched = three_lanes();
+    watched.start(0, &"a-long-id-".repeat(9));
+    for lane in &mut watched.board.lanes {
+        lane.planned = 123_456_789_012;
+        lane.done = 12_345_678_901;
+        for verdict in [Verdict::Pass, Verdict::Fail, Verdict::Error, Verdict::Undecided] {
+            (0..100_000).for_each(|_| lane.verdicts.add(verdict));
+        }
+    }
+    watched.now += Duration::from_mins(1);
+    for width in [0, 1, 20, 39, 110, 139] {
+        watched.shown(width);
+    }
+    assert!(!watched.shown(110)[0].contains("passed"), "there is a bar instead of the tally");
+    assert!(watched.shown(110)[0].contains('━'));
+    let mut alone = started();
+    alone.start(0, &"a-long-id-".repeat(9));
+    alone.now += Duration::from_mins(1);
+    for width in [0, 4, 20, 39] {
+        alone.shown(width);
+    }
+}
+
+#[test]
+fn a_wait_that_is_over_is_no_wait() {
+    let mut watched = Watched::new(vec![], &[("one", 5), ("two", 5)]);
+    for id in ["a", "b"] {
+        watched.start(0, id);
+    }
+    watched.fail(0, "a", 1000);
+    watched.fail(0, "b", 60_000);
+    watched.now += Duration::from_secs(2);
+    let row = watched.shown(79).remove(0);
+    assert!(row.ends_with("asking"), "{row}");
+}
+
 #[test]
 fn a_low_terminal_shows_the_lanes_that_are_at_work() {
     let planned: Vec<(String, u64)> = (0..40).map(|at| (format!("lane-{at}"), 5)).collect();
