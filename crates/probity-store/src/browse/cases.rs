@@ -106,24 +106,29 @@ pub struct CaseCursor {
 /// What a result is put in order by.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 enum Key {
-    Number(f64),
+    /// The bits of a number: text would not bring back every last one of them.
+    Number(u64),
     Text(String),
 }
 
 impl Key {
+    const fn number(number: f64) -> Self {
+        Self::Number(number.to_bits())
+    }
+
     fn read(row: &Row<'_>, column: usize) -> rusqlite::Result<Self> {
         match row.get::<_, Value>(column)? {
             Value::Text(text) => Ok(Self::Text(text)),
             #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
-            Value::Integer(number) => Ok(Self::Number(number as f64)),
-            Value::Real(number) => Ok(Self::Number(number)),
+            Value::Integer(number) => Ok(Self::number(number as f64)),
+            Value::Real(number) => Ok(Self::number(number)),
             Value::Null | Value::Blob(_) => Ok(Self::Text(String::new())),
         }
     }
 
     fn value(&self) -> Value {
         match self {
-            Self::Number(number) => Value::Real(*number),
+            Self::Number(bits) => Value::Real(f64::from_bits(*bits)),
             Self::Text(text) => Value::Text(text.clone()),
         }
     }
@@ -309,6 +314,22 @@ impl Reader {
         match rows.next().map_err(StoreError::Read)? {
             Some(row) => self.record(row),
             None => Err(StoreError::Content("a result has gone meanwhile".to_owned())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_comes_back_from_an_address_to_the_last_bit() {
+        for cost in (1..1000).map(|tokens| f64::from(tokens) * 1.05e-6) {
+            let key = Key::number(cost);
+            let cursor = CaseCursor { key, case: "a".to_owned(), lane: 1, repeat: 0 };
+            let text = serde_json::to_vec(&cursor).unwrap();
+            let back: CaseCursor = serde_json::from_slice(&text).unwrap();
+            assert_eq!(back.key.value(), Value::Real(cost));
         }
     }
 }
