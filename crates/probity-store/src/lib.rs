@@ -156,6 +156,12 @@ impl StoreError {
         )
     }
 
+    /// Whether reading took longer than it may.
+    pub fn is_interrupted(&self) -> bool {
+        let Self::Read(source) = self else { return false };
+        source.sqlite_error_code() == Some(ErrorCode::OperationInterrupted)
+    }
+
     /// Whether others that write to the store kept us from it.
     pub(crate) fn is_locked(&self) -> bool {
         let Self::Write(source) = self else { return false };

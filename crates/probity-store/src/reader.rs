@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
+    time::Instant,
 };
 
 use probity_core::{
@@ -158,6 +159,14 @@ impl Reader {
         let opened = Self::open(path)?;
         let connection = open_to_read(path);
         Ok(connection.map_or(opened, |connection| Self { connection, path: path.to_owned() }))
+    }
+
+    /// Gives up what is read after this time.
+    pub fn stop_at(&mut self, deadline: Instant) -> Result<(), StoreError> {
+        /// Steps of SQLite between two looks at the clock.
+        const STEPS: i32 = 10_000;
+        let is_over = move || Instant::now() >= deadline;
+        self.connection.progress_handler(STEPS, Some(is_over)).map_err(StoreError::Read)
     }
 
     /// All runs, the latest first: in the order in which they began, whatever the clock said then.
@@ -513,5 +522,21 @@ impl Reader {
             .map_err(StoreError::Write)?;
         self.connection.execute_batch("VACUUM").map_err(StoreError::Write)?;
         Ok(removed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reading_ends_at_its_deadline() {
+        let connection = Connection::open_in_memory().unwrap();
+        let mut reader = Reader { connection, path: PathBuf::new() };
+        reader.stop_at(Instant::now()).unwrap();
+        let sql = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000)
+                   SELECT count(*) FROM n";
+        let read = reader.connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+        assert!(read.map_err(StoreError::Read).unwrap_err().is_interrupted());
     }
 }

@@ -10,12 +10,17 @@ use std::{
 
 use probity_core::{record::RunStatus, view::RunView};
 use probity_store::{LaneView, Reader, RunRow, Standing, StoreError};
-use tokio::{sync::Semaphore, task::spawn_blocking};
+use tokio::{
+    sync::Semaphore,
+    task::spawn_blocking,
+};
 
 use crate::{Options, live::Live, problem::Problem};
 
 /// Requests that read the store at once; others wait for their turn.
 const MOST_READERS: usize = 4;
+/// How long a request may read.
+const LONGEST: Duration = Duration::from_secs(30);
 /// Runs whose figures are kept.
 const MOST_VIEWS: usize = 24;
 /// How long the figures of a run that goes on are good for.
@@ -26,7 +31,7 @@ const FRESH: Duration = Duration::from_secs(1);
 pub(crate) struct Site {
     pub(crate) options: Options,
     pub(crate) live: Live,
-    turns: Semaphore,
+    turns: Arc<Semaphore>,
     idle: Mutex<Vec<Opened>>,
     views: Mutex<VecDeque<Kept>>,
     standings: Mutex<BTreeMap<String, (Ended, Vec<Standing>)>>,
@@ -73,7 +78,7 @@ impl Site {
         Self {
             options,
             live: Live::default(),
-            turns: Semaphore::new(MOST_READERS),
+            turns: Arc::new(Semaphore::new(MOST_READERS)),
             idle: Mutex::default(),
             views: Mutex::default(),
             standings: Mutex::default(),
@@ -86,17 +91,18 @@ impl Site {
         work: impl FnOnce(&Self, &Reader) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
         let busy = |_| Problem::internal("the server is ending");
-        let turn = self.turns.acquire().await.map_err(busy)?;
+        let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(busy)?;
         let site = Arc::clone(self);
         let read = spawn_blocking(move || {
-            let opened = site.open()?;
+            // Whoever asked may be gone: the turn lasts as long as the work.
+            let _turn = turn;
+            let mut opened = site.open()?;
+            opened.reader.stop_at(Instant::now() + LONGEST)?;
             let outcome = work(&site, &opened.reader);
             lock(&site.idle).push(opened);
             outcome
         });
-        let outcome = read.await.map_err(|_| Problem::internal("making the answer failed"))?;
-        drop(turn);
-        outcome
+        read.await.map_err(|_| Problem::internal("making the answer failed"))?
     }
 
     fn open(&self) -> Result<Opened, StoreError> {
@@ -169,4 +175,56 @@ impl Site {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // What is behind it is a cache: whoever panicked left it as it was before or after.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{path::Path, sync::mpsc};
+
+    use probity_core::record::RunInfo;
+    use probity_store::{NewRun, record_whole};
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    fn site(store: &Path) -> Arc<Site> {
+        let run = NewRun {
+            run_id: "20261115-100000-first".to_owned(),
+            suite: "s".to_owned(),
+            started_ms: 0,
+            info: RunInfo::default(),
+        };
+        record_whole(store, &run, &[]).unwrap();
+        let address = "127.0.0.1:0".parse().unwrap();
+        Arc::new(Site::new(Options { store: store.to_owned(), address, max_error_rate: 0.1 }))
+    }
+
+    #[test]
+    fn a_turn_lasts_as_long_as_its_work() {
+        let folder = tempfile::tempdir().unwrap();
+        let site = site(&folder.path().join("x.db"));
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let (begin, has_begun) = oneshot::channel();
+            let (end, may_end) = mpsc::channel::<()>();
+            let asking = tokio::spawn({
+                let site = Arc::clone(&site);
+                async move {
+                    let work = move |_: &Site, _: &Reader| {
+                        begin.send(()).unwrap();
+                        may_end.recv().unwrap();
+                        Ok(())
+                    };
+                    site.read(work).await
+                }
+            });
+            has_begun.await.unwrap();
+            asking.abort();
+            assert!(asking.await.unwrap_err().is_cancelled());
+            assert_eq!(site.turns.available_permits(), MOST_READERS - 1);
+            end.send(()).unwrap();
+            let all = u32::try_from(MOST_READERS).unwrap();
+            drop(site.turns.acquire_many(all).await.unwrap());
+        });
+    }
 }
