@@ -8,12 +8,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use probity_core::{record::RunStatus, view::RunView};
-use probity_store::{LaneView, Reader, RunRow, Standing, StoreError};
-use tokio::{
-    sync::Semaphore,
-    task::spawn_blocking,
+use probity_core::{
+    classification::Verdict,
+    metrics::Verdicts,
+    record::{Judging, RunStatus},
+    view::RunView,
 };
+use probity_store::{LaneView, Reader, RunRow, Standing, StoreError};
+use tokio::{sync::Semaphore, task::spawn_blocking};
 
 use crate::{Options, live::Live, problem::Problem};
 
@@ -23,7 +25,7 @@ const MOST_READERS: usize = 4;
 const LONGEST: Duration = Duration::from_secs(30);
 /// Runs whose figures are kept.
 const MOST_VIEWS: usize = 24;
-/// How long the figures of a run that goes on are good for.
+/// How long the figures of a run that goes on, or was killed, are good for.
 const FRESH: Duration = Duration::from_secs(1);
 
 /// What is shown.
@@ -64,8 +66,16 @@ struct Kept {
 
 impl Kept {
     fn is_good_for(&self, run: &RunRow) -> bool {
-        let is_fixed = run.status != RunStatus::Running || self.made.elapsed() < FRESH;
+        let is_fixed = has_ended(run) || self.made.elapsed() < FRESH;
         self.run_id == run.run_id && self.ended == ended(run) && is_fixed
+    }
+}
+
+/// Whether a later end of a run can be told from this one. One that is killed leaves none.
+fn has_ended(run: &RunRow) -> bool {
+    match run.status {
+        RunStatus::Complete | RunStatus::Decided | RunStatus::Incomplete => true,
+        RunStatus::Running | RunStatus::Killed => false,
     }
 }
 
@@ -99,7 +109,7 @@ impl Site {
             let mut opened = site.open()?;
             opened.reader.stop_at(Instant::now() + LONGEST)?;
             let outcome = work(&site, &opened.reader);
-            lock(&site.idle).push(opened);
+            site.keep(opened);
             outcome
         });
         read.await.map_err(|_| Problem::internal("making the answer failed"))?
@@ -118,6 +128,13 @@ impl Site {
         match idle {
             Some(opened) => Ok(opened),
             None => Ok(Opened { reader: Reader::open_to_look(path)?, file }),
+        }
+    }
+
+    /// Keeps a connection for the next request, unless it would not see what others write.
+    fn keep(&self, opened: Opened) {
+        if !opened.reader.is_immutable() {
+            lock(&self.idle).push(opened);
         }
     }
 
@@ -149,7 +166,7 @@ impl Site {
         let known = lock(&self.standings).get(&run.run_id).cloned();
         if let Some((at, standings)) = known
             && at == ended(run)
-            && run.status != RunStatus::Running
+            && has_ended(run)
         {
             return Ok(standings);
         }
@@ -159,7 +176,7 @@ impl Site {
         Ok(standings)
     }
 
-    /// How the results of a run came out, over all its lanes.
+    /// How the results of a run came out, over all its lanes, as gates count them.
     pub(crate) fn standing(
         &self,
         reader: &Reader,
@@ -167,9 +184,23 @@ impl Site {
         lanes: &[LaneView],
     ) -> Result<Standing, StoreError> {
         let mut sum = Standing::default();
-        self.standings(reader, run, lanes)?.iter().for_each(|it| sum.add(it));
+        for (view, mut standing) in lanes.iter().zip(self.standings(reader, run, lanes)?) {
+            standing.verdicts = as_counted(&view.lane.judging, standing.verdicts);
+            sum.add(&standing);
+        }
         Ok(sum)
     }
+}
+
+/// Verdicts of results as gates and figures count them.
+pub(crate) fn as_counted(judging: &Judging, verdicts: Verdicts) -> Verdicts {
+    let Verdicts { pass, fail, error, undecided } = verdicts;
+    let mut counted = Verdicts::default();
+    counted.add_many(Verdict::Pass, pass);
+    counted.add_many(Verdict::Fail, fail);
+    counted.add_many(judging.counted(Verdict::Error), error);
+    counted.add_many(Verdict::Undecided, undecided);
+    counted
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -197,6 +228,38 @@ mod tests {
         record_whole(store, &run, &[]).unwrap();
         let address = "127.0.0.1:0".parse().unwrap();
         Arc::new(Site::new(Options { store: store.to_owned(), address, max_error_rate: 0.1 }))
+    }
+
+    #[test]
+    fn errors_are_counted_as_the_run_counts_them() {
+        let raw = Verdicts { pass: 3, fail: 1, error: 2, undecided: 1 };
+        let strict = Judging { errors_as_failures: true, ..Judging::default() };
+        assert_eq!(as_counted(&Judging::default(), raw), raw);
+        let counted = Verdicts { pass: 3, fail: 3, error: 0, undecided: 1 };
+        assert_eq!(as_counted(&strict, raw), counted);
+    }
+
+    #[test]
+    fn figures_of_a_killed_run_are_not_kept_for_good() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.db");
+        let site = site(&path);
+        let reader = Reader::open_to_look(&path).unwrap();
+        let run = reader.find("latest").unwrap();
+        assert_eq!(run.status, RunStatus::Killed);
+        let view = site.view(&reader, &run).unwrap();
+        let kept = |made| Kept {
+            run_id: run.run_id.clone(),
+            ended: ended(&run),
+            made,
+            view: Arc::clone(&view),
+        };
+        let now = Instant::now();
+        assert!(kept(now).is_good_for(&run));
+        assert!(!kept(now.checked_sub(FRESH).unwrap()).is_good_for(&run));
+        let mut complete = run.clone();
+        complete.status = RunStatus::Complete;
+        assert!(!kept(now).is_good_for(&complete));
     }
 
     #[test]
