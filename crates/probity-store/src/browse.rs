@@ -71,6 +71,10 @@ impl Standing {
     }
 }
 
+const STANDING: &str =
+    "SELECT verdict, class, count(*), coalesce(sum(cost_usd), 0.0), count(cost_usd)
+     FROM results WHERE lane = ? AND stale = 0 GROUP BY verdict, class";
+
 /// A bar of a histogram of scores.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScoreBars {
@@ -188,10 +192,7 @@ impl Reader {
     pub fn standing(&self, lane: &LaneView) -> Result<Standing, StoreError> {
         let mut standing = Standing::default();
         let mut read = || {
-            let mut statement = self.connection.prepare_cached(
-                "SELECT verdict, class, count(*), coalesce(sum(cost_usd), 0.0), count(cost_usd)
-                 FROM results WHERE lane = ? AND stale = 0 GROUP BY verdict, class",
-            )?;
+            let mut statement = self.connection.prepare_cached(STANDING)?;
             let mut rows = statement.query([lane.row])?;
             while let Some(row) = rows.next()? {
                 let (Name(verdict), Name(class)): (Name<Verdict>, Name<Class>) =
@@ -238,28 +239,32 @@ impl Reader {
 
 #[cfg(test)]
 mod tests {
+    use probity_core::classification::{Class, Verdict};
     use rusqlite::Connection;
 
+    use super::{CaseQuery, STANDING, Sort};
     use crate::schema;
 
     fn plan(sql: &str) -> String {
         let connection = Connection::open_in_memory().unwrap();
         schema::migrate(&connection, std::path::Path::new("memory")).unwrap();
         let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
-        let lines = statement.query_map([], |row| row.get::<_, String>(3)).unwrap();
+        let lines = statement.raw_query().mapped(|row| row.get::<_, String>(3));
         lines.map(Result::unwrap).collect::<Vec<_>>().join("; ")
     }
 
     #[test]
     fn counts_and_pages_read_no_texts() {
+        let failed = CaseQuery { verdict: Some(Verdict::Fail), limit: 100, ..CaseQuery::default() };
+        let by_case = CaseQuery { sort: Sort::Case, ..failed.clone() };
+        let passed = CaseQuery { class: Some(Class::Pass), ..CaseQuery::default() };
         for sql in [
-            "SELECT verdict, class, count(*), sum(cost_usd), count(cost_usd) FROM results
-             WHERE lane = 1 AND stale = 0 GROUP BY verdict, class",
-            "SELECT r.id FROM results r WHERE r.lane IN (1, 2) AND r.stale = 0 AND r.verdict = 'fail'
-             ORDER BY r.case_id, r.lane, r.repeat LIMIT 101",
-            "SELECT count(*) FROM results r WHERE r.lane IN (1, 2) AND r.stale = 0 AND r.class = 'pass'",
+            STANDING.to_owned(),
+            failed.page_sql(&failed.conditions(&[1, 2])),
+            by_case.page_sql(&by_case.conditions(&[1, 2])),
+            CaseQuery::count_sql(&passed.conditions(&[1, 2])),
         ] {
-            let plan = plan(sql);
+            let plan = plan(&sql);
             assert!(plan.contains("USING COVERING INDEX results_by_outcome"), "{sql}: {plan}");
         }
     }

@@ -156,6 +156,12 @@ impl StoreError {
         )
     }
 
+    /// Whether reading took longer than it may.
+    pub fn is_interrupted(&self) -> bool {
+        let Self::Read(source) = self else { return false };
+        source.sqlite_error_code() == Some(ErrorCode::OperationInterrupted)
+    }
+
     /// Whether others that write to the store kept us from it.
     pub(crate) fn is_locked(&self) -> bool {
         let Self::Write(source) = self else { return false };
@@ -199,7 +205,8 @@ impl StoreError {
 fn open(path: &Path) -> Result<Connection, StoreError> {
     match open_to_write(path) {
         Err(StoreError::Open { source, .. }) if is_denied(&source) => {
-            open_to_read(path).ok_or(StoreError::Open { path: path.to_owned(), source })
+            let opened = open_to_read(path).map(|it| it.connection);
+            opened.ok_or(StoreError::Open { path: path.to_owned(), source })
         }
         outcome => outcome,
     }
@@ -217,14 +224,22 @@ fn open_to_write(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
+/// A connection that writes nothing.
+struct ReadOnly {
+    connection: Connection,
+    /// Whether it takes the file for one that nobody changes, and does not see what others write.
+    is_immutable: bool,
+}
+
 /// A store as it stands, on a disk or in a folder where nothing may be written.
-fn open_to_read(path: &Path) -> Option<Connection> {
+fn open_to_read(path: &Path) -> Option<ReadOnly> {
     let is_ready = |connection: &Connection| {
         schema::is_current(connection).unwrap_or(false)
             && schema::is_ours(connection, Content::Store).unwrap_or(false)
     };
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).ok();
-    connection.filter(is_ready).or_else(|| {
+    let shared = connection.filter(is_ready);
+    shared.map(|connection| ReadOnly { connection, is_immutable: false }).or_else(|| {
         // Without the files that readers and writers share SQLite reads only what is sure not
         // to change. What a log holds that was not brought in would be missing then.
         let log = PathBuf::from(format!("{}-wal", path.display()));
@@ -233,7 +248,8 @@ fn open_to_read(path: &Path) -> Option<Connection> {
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
         let connection = Connection::open_with_flags(immutable_uri(path), flags).ok();
-        connection.filter(is_ready)
+        let fixed = connection.filter(is_ready);
+        fixed.map(|connection| ReadOnly { connection, is_immutable: true })
     })
 }
 

@@ -3,9 +3,11 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
+    time::Instant,
 };
 
 use probity_core::{
+    case_outcome::Changes,
     classification::{Class, Counts, Verdict},
     metrics::Verdicts,
     record::{
@@ -17,7 +19,7 @@ use probity_core::{
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use crate::{
-    StoreError, id,
+    ReadOnly, StoreError, id,
     lock::is_busy,
     open, open_to_read,
     result::{
@@ -32,6 +34,7 @@ use crate::{
 pub struct Reader {
     pub(crate) connection: Connection,
     path: PathBuf,
+    is_immutable: bool,
 }
 
 /// One run, without its results.
@@ -143,7 +146,7 @@ impl Reader {
         if !path.exists() {
             return Err(StoreError::Missing { path: path.to_owned() });
         }
-        Ok(Self { connection: open(path)?, path: path.to_owned() })
+        Ok(Self { connection: open(path)?, path: path.to_owned(), is_immutable: false })
     }
 
     /// Opens a store that is there for looking at it: nothing is written, and nobody who writes waits.
@@ -151,13 +154,29 @@ impl Reader {
         if !path.exists() {
             return Err(StoreError::Missing { path: path.to_owned() });
         }
-        if let Some(connection) = open_to_read(path) {
-            return Ok(Self { connection, path: path.to_owned() });
+        let read_only = || {
+            let ReadOnly { connection, is_immutable } = open_to_read(path)?;
+            Some(Self { connection, path: path.to_owned(), is_immutable })
+        };
+        if let Some(reader) = read_only() {
+            return Ok(reader);
         }
         // Of an older format, perhaps: it is brought to the newest once.
         let opened = Self::open(path)?;
-        let connection = open_to_read(path);
-        Ok(connection.map_or(opened, |connection| Self { connection, path: path.to_owned() }))
+        Ok(read_only().unwrap_or(opened))
+    }
+
+    /// Whether it takes the file for one that nobody changes, and does not see what others write.
+    pub fn is_immutable(&self) -> bool {
+        self.is_immutable
+    }
+
+    /// Gives up what is read after this time.
+    pub fn stop_at(&mut self, deadline: Instant) -> Result<(), StoreError> {
+        /// Steps of SQLite between two looks at the clock.
+        const STEPS: i32 = 10_000;
+        let is_over = move || Instant::now() >= deadline;
+        self.connection.progress_handler(STEPS, Some(is_over)).map_err(StoreError::Read)
     }
 
     /// All runs, the latest first: in the order in which they began, whatever the clock said then.
@@ -371,6 +390,18 @@ impl Reader {
         Ok(reasons)
     }
 
+    /// Why cases that flipped between two lanes did not pass, in the lane where they did not.
+    pub fn reasons_of_flips(
+        &self,
+        [before, now]: [&LaneView; 2],
+        changes: &Changes,
+    ) -> Result<BTreeMap<String, String>, StoreError> {
+        let mut reasons = self.reasons(now, &changes.regressions)?;
+        reasons.extend(self.reasons(now, &changes.lost)?);
+        reasons.extend(self.reasons(before, &changes.fixes)?);
+        Ok(reasons)
+    }
+
     /// The record in a row, with its scores and its questions.
     pub(crate) fn record(&self, row: &Row<'_>) -> Result<CaseRecord, StoreError> {
         let read = || {
@@ -513,5 +544,22 @@ impl Reader {
             .map_err(StoreError::Write)?;
         self.connection.execute_batch("VACUUM").map_err(StoreError::Write)?;
         Ok(removed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reading_ends_at_its_deadline() {
+        let connection = Connection::open_in_memory().unwrap();
+        let mut reader = Reader { connection, path: PathBuf::new(), is_immutable: false };
+        reader.stop_at(Instant::now()).unwrap();
+        let sql =
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000)
+                   SELECT count(*) FROM n";
+        let read = reader.connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+        assert!(read.map_err(StoreError::Read).unwrap_err().is_interrupted());
     }
 }

@@ -73,7 +73,8 @@ pub(crate) async fn answer(
                 return Err(Problem::bad_request("`runs` names at least two runs: runs=A,B"));
             }
             let compared = move |site: &Site, reader: &_| {
-                Ok(sorted(compare::json(&load::compared(site, reader, &names)?.comparison)))
+                let compared = load::compared(site, reader, &names)?.with_reasons(reader)?;
+                Ok(sorted(compare::json(&compared.comparison)))
             };
             site.read(compared).await
         }

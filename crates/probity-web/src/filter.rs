@@ -19,6 +19,8 @@ const CASES: usize = 100;
 const MOST_RUNS: usize = 200;
 /// Results on a page at most.
 const MOST: usize = 500;
+/// Words that are searched for at once.
+const MOST_WORDS: usize = 16;
 /// Cases in a page of a grid.
 const GRID: usize = 25;
 
@@ -171,7 +173,14 @@ impl CaseFilter {
         if [filter.min, filter.max].into_iter().flatten().any(|it| !it.is_finite()) {
             return Err(Problem::bad_request("`min` and `max` are finite numbers"));
         }
+        if filter.words().count() > MOST_WORDS {
+            return Err(Problem::bad_request(format!("`q` has more than {MOST_WORDS} words")));
+        }
         Ok(filter)
+    }
+
+    fn words(&self) -> impl Iterator<Item = &str> {
+        self.text.iter().flat_map(|it| it.split_whitespace())
     }
 
     /// The lanes that are meant.
@@ -194,13 +203,12 @@ impl CaseFilter {
             min: self.min.unwrap_or(0.0),
             max: self.max.unwrap_or(1.0),
         };
-        let words = self.text.iter().flat_map(|it| it.split_whitespace());
         Ok(CaseQuery {
             verdict: self.verdict,
             class: self.class,
             category: self.category.clone(),
             tag: self.tag.clone(),
-            words: words.map(ToOwned::to_owned).collect(),
+            words: self.words().map(ToOwned::to_owned).collect(),
             flaky: self.flaky,
             flipped: self.flipped.as_deref().map(|it| reader.find(it)).transpose()?,
             score: has_range.then(range),
@@ -288,5 +296,21 @@ impl GridFilter {
             pair("limit", limit),
         ];
         pairs.into_iter().flatten().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_so_many_words_are_searched_for() {
+        let read = |count: usize| {
+            let mut query = Query::parse(Some(&format!("q={}", vec!["a"; count].join("+"))))?;
+            CaseFilter::read(&mut query).map(|it| it.words().count())
+        };
+        assert_eq!(read(MOST_WORDS).unwrap(), MOST_WORDS);
+        assert_eq!(read(MOST_WORDS + 1).unwrap_err().status.as_u16(), 400);
+        assert_eq!(read(1000).unwrap_err().status.as_u16(), 400);
     }
 }

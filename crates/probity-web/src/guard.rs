@@ -25,6 +25,7 @@ use crate::{
 const COOKIE: &str = "probity_token";
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
+const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 
 /// Decides who is let in.
 #[derive(Debug)]
@@ -120,7 +121,9 @@ fn same_origin(headers: &HeaderMap, host: &str) -> Result<(), Problem> {
         return Err(elsewhere());
     }
     let site = only(headers, &SEC_FETCH_SITE)?;
-    let is_link = only(headers, &SEC_FETCH_MODE)? == Some("navigate");
+    // A frame is navigated, too, and nobody has to see it.
+    let is_link = only(headers, &SEC_FETCH_MODE)? == Some("navigate")
+        && only(headers, &SEC_FETCH_DEST)? == Some("document");
     match site {
         Some("cross-site" | "same-site") if !is_link => Err(elsewhere()),
         Some(_) | None => Ok(()),
@@ -238,7 +241,12 @@ mod tests {
         assert_eq!(from(&[("origin", "null")]), 403);
         assert_eq!(from(&[("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "no-cors")]), 403);
         assert_eq!(from(&[("sec-fetch-site", "same-site"), ("sec-fetch-mode", "cors")]), 403);
-        assert_eq!(from(&[("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate")]), 200);
+        let navigate = [("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate")];
+        let to = |dest| from(&[navigate[0], navigate[1], ("sec-fetch-dest", dest)]);
+        assert_eq!(to("document"), 200);
+        for hidden in ["iframe", "frame", "embed", "object"] {
+            assert_eq!(to(hidden), 403, "{hidden}");
+        }
         assert_eq!(from(&[("sec-fetch-site", "same-origin"), ("sec-fetch-mode", "cors")]), 200);
     }
 

@@ -3,8 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use probity_core::{
-    classification::Verdict,
-    metrics::{Metrics, Slice, Verdicts},
+    metrics::{Metrics, Slice},
     record::CaseRecord,
     view::{LaneReport, RunView},
 };
@@ -20,7 +19,7 @@ use probity_store::{
 use crate::{
     filter::{CaseFilter, GridFilter, RunFilter},
     problem::Problem,
-    site::Site,
+    site::{Site, as_counted},
 };
 
 /// Runs that are compared at once.
@@ -182,6 +181,17 @@ pub(crate) fn compared(
     Ok(Compared { comparison, lanes })
 }
 
+impl Compared {
+    /// Reads why flipped cases did not pass. Pages do without: they show both answers.
+    pub(crate) fn with_reasons(mut self, reader: &Reader) -> Result<Self, Problem> {
+        for pair in &mut self.comparison.pairs {
+            let both = [pair.first, pair.second].map(|at| &self.lanes[at].2);
+            pair.reasons = reader.reasons_of_flips(both, &pair.changes)?;
+        }
+        Ok(self)
+    }
+}
+
 fn unlike(error: &CompareError) -> Problem {
     Problem::bad_request(error.to_string()).hint(match error {
         CompareError::Several { .. } => "name one: RUN@BACKEND or RUN@VARIANT",
@@ -228,14 +238,9 @@ fn reports(site: &Site, reader: &Reader, run: &RunRow) -> Result<Vec<LaneReport>
 
 fn counted(view: LaneView, standing: &Standing) -> LaneReport {
     let LaneView { lane, status, .. } = view;
-    let mut verdicts = Verdicts::default();
-    let Verdicts { pass, fail, error, undecided } = standing.verdicts;
-    verdicts.add_many(Verdict::Pass, pass);
-    verdicts.add_many(Verdict::Fail, fail);
-    verdicts.add_many(lane.judging.counted(Verdict::Error), error);
-    verdicts.add_many(Verdict::Undecided, undecided);
+    let verdicts = as_counted(&lane.judging, standing.verdicts);
     let metrics = Metrics {
-        all: Slice { verdicts, classes: standing.classes, unjudged: error },
+        all: Slice { verdicts, classes: standing.classes, unjudged: standing.verdicts.error },
         interval: wilson_95(verdicts.pass, verdicts.judged()),
         cost_usd: standing.cost_usd,
         priced: standing.priced,

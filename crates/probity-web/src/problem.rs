@@ -63,6 +63,13 @@ impl Problem {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message)
     }
 
+    /// Reading what was asked for takes too long.
+    pub(crate) fn too_slow() -> Self {
+        let message = "reading this takes longer than is allowed here";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "too_slow", message)
+            .hint("ask for less: one lane, one class, fewer words")
+    }
+
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
@@ -76,6 +83,9 @@ impl Problem {
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
+        if error.is_interrupted() {
+            return Self::too_slow();
+        }
         let hint = error.hint();
         let mut message = error.to_string();
         let mut source = std::error::Error::source(&error);

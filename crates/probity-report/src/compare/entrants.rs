@@ -112,7 +112,7 @@ pub fn build(entrants: Vec<Entrant>, terms: &Terms) -> Result<Comparison, Compar
     for (pair, adjusted) in pairs.iter_mut().zip(holm(&raw)) {
         pair.adjusted_p = pair.changes.difference.map(|_| adjusted);
     }
-    let mut notes = Vec::new();
+    let mut notes = unlike(&entrants, &pairs);
     if lanes().any(|it| it.replayed) {
         notes.push(
             "answers come from a recording: what is compared is how they were judged".to_owned(),
@@ -126,6 +126,28 @@ pub fn build(entrants: Vec<Entrant>, terms: &Terms) -> Result<Comparison, Compar
     Ok(Comparison { sides: sides.collect(), pairs, notes })
 }
 
+/// What keeps a comparison from being one of like with like.
+fn unlike(entrants: &[Entrant], pairs: &[Pair]) -> Vec<String> {
+    let unfit = entrants.iter().filter(|it| !it.report.is_complete());
+    let mut notes: Vec<String> = unfit.map(|it| format!("`{}` is incomplete", it.name)).collect();
+    for Pair { first, second, .. } in pairs {
+        let (before, now) = (&entrants[*first], &entrants[*second]);
+        if is_of_other_dataset(before, now) {
+            let error = CompareError::OtherDataset([before.name.clone(), now.name.clone()]);
+            notes.push(format!("{error}: the cases that both have are compared"));
+        }
+    }
+    notes
+}
+
+/// Whether the cases of two lanes are not the same. The dataset of another tool is never ours, so
+/// that it says nothing.
+fn is_of_other_dataset(before: &Entrant, now: &Entrant) -> bool {
+    let lanes = [&before.report.lane, &now.report.lane];
+    lanes.iter().all(|it| it.imported.is_none())
+        && lanes[0].dataset_digest != lanes[1].dataset_digest
+}
+
 fn pair(
     entrants: &[Entrant],
     [first, second]: [usize; 2],
@@ -134,10 +156,8 @@ fn pair(
     let (before, now) = (&entrants[first], &entrants[second]);
     let names = || [before.name.clone(), now.name.clone()];
     let lanes = [&before.report.lane, &now.report.lane];
-    // The dataset of another tool is never ours, so the cases in common are compared.
     let is_imported = lanes.iter().any(|it| it.imported.is_some());
-    let differs = lanes[0].dataset_digest != lanes[1].dataset_digest;
-    if !terms.any_dataset && !is_imported && differs {
+    if !terms.any_dataset && is_of_other_dataset(before, now) {
         return Err(CompareError::OtherDataset(names()));
     }
     let changes = Changes::between(&before.outcomes, &now.outcomes);

@@ -106,24 +106,29 @@ pub struct CaseCursor {
 /// What a result is put in order by.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 enum Key {
-    Number(f64),
+    /// The bits of a number: text would not bring back every last one of them.
+    Number(u64),
     Text(String),
 }
 
 impl Key {
+    const fn number(number: f64) -> Self {
+        Self::Number(number.to_bits())
+    }
+
     fn read(row: &Row<'_>, column: usize) -> rusqlite::Result<Self> {
         match row.get::<_, Value>(column)? {
             Value::Text(text) => Ok(Self::Text(text)),
             #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
-            Value::Integer(number) => Ok(Self::Number(number as f64)),
-            Value::Real(number) => Ok(Self::Number(number)),
+            Value::Integer(number) => Ok(Self::number(number as f64)),
+            Value::Real(number) => Ok(Self::number(number)),
             Value::Null | Value::Blob(_) => Ok(Self::Text(String::new())),
         }
     }
 
     fn value(&self) -> Value {
         match self {
-            Self::Number(number) => Value::Real(*number),
+            Self::Number(bits) => Value::Real(f64::from_bits(*bits)),
             Self::Text(text) => Value::Text(text.clone()),
         }
     }
@@ -150,10 +155,11 @@ pub struct CasesPage {
 }
 
 impl CaseQuery {
-    fn conditions(&self, lanes: &[&LaneView]) -> Conditions {
+    /// The conditions for results of lanes, which are named by their rows.
+    pub(super) fn conditions(&self, lanes: &[i64]) -> Conditions {
         let mut all = Conditions::default();
-        let rows = || lanes.iter().map(|it| Value::from(it.row));
-        all.add(&format!("r.lane IN {} AND r.stale = 0", places(lanes.len())), rows());
+        let rows = lanes.iter().copied().map(Value::from);
+        all.add(&format!("r.lane IN {} AND r.stale = 0", places(lanes.len())), rows);
         if let Some(verdict) = self.verdict {
             all.add("r.verdict = ?", [verdict.as_str().to_owned().into()]);
         }
@@ -206,6 +212,21 @@ impl CaseQuery {
         all
     }
 
+    pub(super) fn count_sql(conditions: &Conditions) -> String {
+        format!("SELECT count(*) FROM results r WHERE {}", conditions.sql())
+    }
+
+    pub(super) fn page_sql(&self, conditions: &Conditions) -> String {
+        let order = if self.descending { "DESC" } else { "ASC" };
+        format!(
+            "SELECT r.id, r.lane, r.case_id, r.repeat, {} AS key FROM results r WHERE {}
+             ORDER BY key {order}, r.case_id, r.lane, r.repeat LIMIT {}",
+            self.sort.sql(),
+            conditions.sql(),
+            self.limit + 1
+        )
+    }
+
     /// The condition for what comes behind a place.
     fn behind(&self, conditions: &mut Conditions) {
         let Some(CaseCursor { key, case, lane, repeat }) = &self.after else { return };
@@ -234,7 +255,8 @@ impl Reader {
         if lanes.is_empty() {
             return Ok(CasesPage::default());
         }
-        let mut conditions = query.conditions(lanes);
+        let of: Vec<i64> = lanes.iter().map(|it| it.row).collect();
+        let mut conditions = query.conditions(&of);
         let total = match query.words.is_empty() {
             true => Some(self.count(&conditions)?),
             false => None,
@@ -276,20 +298,13 @@ impl Reader {
     }
 
     fn count(&self, conditions: &Conditions) -> Result<u64, StoreError> {
-        let sql = format!("SELECT count(*) FROM results r WHERE {}", conditions.sql());
+        let sql = CaseQuery::count_sql(conditions);
         let values = params_from_iter(&conditions.values);
         self.connection.query_row(&sql, values, |row| row.get(0)).map_err(StoreError::Read)
     }
 
     fn places(&self, query: &CaseQuery, conditions: Conditions) -> Result<Vec<Place>, StoreError> {
-        let order = if query.descending { "DESC" } else { "ASC" };
-        let sql = format!(
-            "SELECT r.id, r.lane, r.case_id, r.repeat, {} AS key FROM results r WHERE {}
-             ORDER BY key {order}, r.case_id, r.lane, r.repeat LIMIT {}",
-            query.sort.sql(),
-            conditions.sql(),
-            query.limit + 1
-        );
+        let sql = query.page_sql(&conditions);
         let read = || {
             let mut statement = self.connection.prepare(&sql)?;
             let rows = statement.query_map(params_from_iter(conditions.values), |row| {
@@ -309,6 +324,22 @@ impl Reader {
         match rows.next().map_err(StoreError::Read)? {
             Some(row) => self.record(row),
             None => Err(StoreError::Content("a result has gone meanwhile".to_owned())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_comes_back_from_an_address_to_the_last_bit() {
+        for cost in (1..1000).map(|tokens| f64::from(tokens) * 1.05e-6) {
+            let key = Key::number(cost);
+            let cursor = CaseCursor { key, case: "a".to_owned(), lane: 1, repeat: 0 };
+            let text = serde_json::to_vec(&cursor).unwrap();
+            let back: CaseCursor = serde_json::from_slice(&text).unwrap();
+            assert_eq!(back.key.value(), Value::Real(cost));
         }
     }
 }

@@ -42,7 +42,7 @@ pub(crate) fn make(
         section #cases .panel {
             div.bar {
                 h2 { "Cases" }
-                p #count role="status" { (told(&cases)) }
+                p #count role="status" { (told(&cases, filter)) }
             }
             (filters(&cases, &view, filter))
             @if cases.page.rows.is_empty() { (nothing(&cases, filter)) } @else {
@@ -55,13 +55,15 @@ pub(crate) fn make(
 }
 
 /// How many there are.
-fn told(cases: &Cases) -> String {
-    match cases.page.total {
-        Some(total) => count(total, "result", "results"),
-        None if cases.page.next.is_some() => {
-            format!("the first {} that match", grouped(cases.page.rows.len() as u64))
-        }
-        None => count(cases.page.rows.len() as u64, "result", "results"),
+fn told(cases: &Cases, filter: &CaseFilter) -> String {
+    let shown = cases.page.rows.len() as u64;
+    let some = |which: &str| format!("the {which} {} that match", grouped(shown));
+    match (cases.page.total, filter.after.is_some(), cases.page.next.is_some()) {
+        (Some(total), _, _) => count(total, "result", "results"),
+        (None, false, false) => count(shown, "result", "results"),
+        (None, false, true) => some("first"),
+        (None, true, true) => some("next"),
+        (None, true, false) => some("last"),
     }
 }
 

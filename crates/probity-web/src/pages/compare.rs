@@ -116,17 +116,20 @@ fn flipped(reader: &Reader, compared: &Compared, pair: &Pair) -> Result<Markup, 
         rows.push(row(word, id, &answers, &links));
     }
     let more = all.len().saturating_sub(MOST_CASES);
-    let table = format!(
-        "{}?lane={}&flipped={}",
-        address::cases(&second.0.run_id),
-        second.1 + 1,
-        encoded(&first.0.run_id)
-    );
+    // The table finds the same lane of another run and no other.
+    let is_found = first.0.run_id != second.0.run_id && first.2.lane.key() == second.2.lane.key();
+    let table = is_found.then(|| {
+        let (cases, other) = (address::cases(&second.0.run_id), encoded(&first.0.run_id));
+        format!("{cases}?lane={}&flipped={other}", second.1 + 1)
+    });
     Ok(html! {
         (categories(&pair.changes))
         table.cases { (heading(sides, pair)) tbody { @for row in rows { (row) } } }
         @if more > 0 {
-            p.note { "and " (count(more as u64, "more case", "more cases")) ": " a href=(table) { "all that flipped" } }
+            p.note {
+                "and " (count(more as u64, "more case", "more cases"))
+                @if let Some(table) = table { ": " a href=(table) { "all that flipped" } }
+            }
         }
     })
 }

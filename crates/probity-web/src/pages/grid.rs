@@ -68,7 +68,7 @@ fn filters(grid: &Grid, filter: &GridFilter, here: &str) -> Markup {
 
 fn case_row(grid: &Grid, row: &GridRow) -> Markup {
     let any = row.results.iter().flatten().next();
-    let first = row.results.first().and_then(|it| it.first()).and_then(|it| it.reply.as_deref());
+    let first = row.results.first().and_then(|it| telling(it)).and_then(|it| it.reply.as_deref());
     html! {
         tr {
             th scope="row" {
@@ -87,10 +87,13 @@ fn case_row(grid: &Grid, row: &GridRow) -> Markup {
     }
 }
 
+/// Of several repeats the one that tells most: one that did not pass.
+fn telling(results: &[CaseRecord]) -> Option<&CaseRecord> {
+    results.iter().find(|it| it.verdict != Verdict::Pass).or(results.first())
+}
+
 fn cell(grid: &Grid, column: usize, results: &[CaseRecord], first: Option<&str>) -> Markup {
-    // Of several repeats the one that tells most: one that did not pass.
-    let Some(record) = results.iter().find(|it| it.verdict != Verdict::Pass).or(results.first())
-    else {
+    let Some(record) = telling(results) else {
         return html! { span.none { "not asked" } };
     };
     let href =

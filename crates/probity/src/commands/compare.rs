@@ -184,10 +184,8 @@ fn compare(
     let mut comparison = compare::build(entrants, &terms)?;
     let lanes = lanes_of(chosen);
     for pair in &mut comparison.pairs {
-        let (before, now) = (lanes[pair.first], lanes[pair.second]);
-        pair.reasons = reader.reasons(now, &pair.changes.regressions)?;
-        pair.reasons.extend(reader.reasons(now, &pair.changes.lost)?);
-        pair.reasons.extend(reader.reasons(before, &pair.changes.fixes)?);
+        let both = [lanes[pair.first], lanes[pair.second]];
+        pair.reasons = reader.reasons_of_flips(both, &pair.changes)?;
     }
     Ok(comparison)
 }

@@ -133,4 +133,5 @@ fn runs_are_compared_by_category() {
     let shown = project.shown(&["compare", &first, "latest", "--force"]);
     assert!(shown.contains("    history, modern     1 to 2 of 2 (+50.0 points)\n"), "{shown}");
     assert!(shown.contains("    safety              1 to 1 of 1 (+0.0 points)\n"), "{shown}");
+    assert!(shown.contains("different datasets: the cases that both have are compared"), "{shown}");
 }

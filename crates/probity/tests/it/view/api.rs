@@ -91,6 +91,26 @@ fn cases_that_flipped_since_another_run_are_found() {
     let pair = &compared["pairs"][0];
     let count = |name: &str| pair[name].as_array().unwrap().len();
     assert_eq!((count("regressions"), count("fixes")), (16, 4));
+    assert_eq!(pair["reasons"].as_object().unwrap().len(), 20);
+    assert_eq!(compared["notes"], json!([]));
+}
+
+#[test]
+fn runs_of_different_datasets_are_compared_with_a_note() {
+    let project = project_with_a_run();
+    let fewer: Vec<String> =
+        project.read("cases.jsonl").lines().skip(1).map(ToOwned::to_owned).collect();
+    std::fs::write(project.path("cases.jsonl"), fewer.join("\n")).unwrap();
+    run(&project);
+    let view = View::start(&project, &[]);
+    let runs = view.get("/api/v1/runs").json();
+    let first = runs["runs"][1]["run_id"].as_str().unwrap().to_owned();
+    let note = "are of different datasets: the cases that both have are compared";
+    let target = format!("/compare?runs={first}@sed,latest@sed");
+    let notes = view.get(&format!("/api/v1{target}")).json()["notes"].clone();
+    assert!(notes[0].as_str().unwrap().ends_with(note), "{notes}");
+    let page = view.get(&target).body;
+    assert!(page.contains(note), "{page}");
 }
 
 #[test]
