@@ -108,7 +108,6 @@ enum Progress {
     Whole,
     /// The next one may do better.
     Broken {
-        wrote: bool,
         source: Option<reqwest::Error>,
     },
 }
@@ -155,6 +154,8 @@ impl Fetcher {
     ) -> Result<Fetched, FetchError> {
         let mut fetched = Fetched::default();
         let mut failures = 0;
+        // A server that begins anew each time comes no further by that.
+        let mut furthest = 0;
         loop {
             let had = length(part);
             if due.is_some_and(|due| had == due) {
@@ -169,17 +170,16 @@ impl Fetcher {
                 // Nothing was fetched yet, so that this place is not there at all.
                 Err(error) if had == 0 => return Err(error),
                 Err(FetchError::Unreachable { source }) => {
-                    Progress::Broken { wrote: false, source: Some(source) }
+                    Progress::Broken { source: Some(source) }
                 }
                 Err(error) => return Err(error),
             };
-            match progress {
-                Progress::Whole => return Ok(fetched),
-                Progress::Broken { wrote: true, .. } => failures = 0,
-                Progress::Broken { wrote: false, source } if failures + 1 == PATIENCE => {
-                    return Err(FetchError::Cut { bytes: length(part), source });
-                }
-                Progress::Broken { wrote: false, .. } => failures += 1,
+            let Progress::Broken { source } = progress else { return Ok(fetched) };
+            let bytes = length(part);
+            failures = if bytes > furthest { 0 } else { failures + 1 };
+            furthest = furthest.max(bytes);
+            if failures == PATIENCE {
+                return Err(FetchError::Cut { bytes, source });
             }
             tokio::time::sleep(PAUSE * (failures + 1)).await;
         }
@@ -242,7 +242,7 @@ async fn take(
         }
         Some(_) | None => {
             file.set_len(0).map_err(failed)?;
-            return Ok(Progress::Broken { wrote: false, source: None });
+            return Ok(Progress::Broken { source: None });
         }
     };
     let total = due.or_else(|| response.content_length().map(|it| had + it));
@@ -252,9 +252,7 @@ async fn take(
         let chunk = match response.chunk().await {
             Ok(Some(chunk)) => chunk,
             Ok(None) => break,
-            Err(source) => {
-                return Ok(Progress::Broken { wrote: bytes > had, source: Some(source) });
-            }
+            Err(source) => return Ok(Progress::Broken { source: Some(source) }),
         };
         bytes += chunk.len() as u64;
         if let Some(due) = due.filter(|due| bytes > *due) {
@@ -272,7 +270,7 @@ async fn take(
     }
     match total.is_none_or(|total| bytes == total) {
         true => Ok(Progress::Whole),
-        false => Ok(Progress::Broken { wrote: bytes > had, source: None }),
+        false => Ok(Progress::Broken { source: None }),
     }
 }
 

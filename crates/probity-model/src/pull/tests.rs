@@ -77,7 +77,9 @@ async fn answer(mut stream: TcpStream, routes: &[Route], log: &Mutex<Vec<(String
     };
     let from = range.filter(|_| !route.ignores_ranges).unwrap_or(0);
     let (status, range) = match from {
-        _ if from > route.body.len() => ("416 Range Not Satisfiable".to_owned(), String::new()),
+        _ if from > 0 && from >= route.body.len() => {
+            ("416 Range Not Satisfiable".to_owned(), String::new())
+        }
         0 => (format!("{} Said", route.status), String::new()),
         from => (
             "206 Partial".to_owned(),
@@ -283,6 +285,32 @@ async fn a_page_that_is_sent_as_a_model_is_none() {
     let scene = Scene::new(Vec::new()).await;
     let error = scene.pull(wanted(), None).await.0.unwrap_err().to_string();
     assert!(error.contains("it answers with 404 Not Found"), "{error}");
+}
+
+/// Why a model of the catalogue cannot be pulled. It is given up in the end.
+async fn given_up(routes: Vec<Route>) -> String {
+    let scene = Scene::new(routes).await;
+    let pulled = scene.pull(Wanted::Known(entry()), None);
+    let limit = std::time::Duration::from_secs(30);
+    let (pulled, _) = tokio::time::timeout(limit, pulled).await.expect("a pull has an end");
+    pulled.unwrap_err().to_string()
+}
+
+#[tokio::test]
+async fn a_page_that_is_shorter_than_the_model_is_given_up() {
+    let page = Route { path: AT_HUB, body: b"Log in".to_vec(), status: 200, ..Route::default() };
+    let plain = Route { ignores_ranges: true, ..page.clone() };
+    for route in [page, plain] {
+        let error = given_up(vec![route]).await;
+        assert!(error.contains("the connection breaks after 6 bytes"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_without_ranges_that_breaks_is_given_up() {
+    let route = Route { ignores_ranges: true, breaks_after: Some(1000), ..Route::default() };
+    let error = given_up(at_hub(route)).await;
+    assert!(error.contains("the connection breaks after 1000 bytes"), "{error}");
 }
 
 #[tokio::test]
