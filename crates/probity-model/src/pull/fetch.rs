@@ -55,12 +55,12 @@ pub enum FetchError {
         /// What should be.
         due: u64,
     },
-    /// It cannot be an address.
-    #[error("`{address}` is not an address")]
-    BadAddress {
-        /// What it is.
-        address: String,
-    },
+    /// It cannot be an address. Which one is not told: it may hold a password or a signature.
+    #[error("it has an address that cannot be used")]
+    BadAddress,
+    /// It sends us to where everybody could read along.
+    #[error("it redirects from https to http")]
+    Downgrade,
     /// It sends us around.
     #[error("it redirects again and again")]
     Endless {
@@ -191,8 +191,7 @@ impl Fetcher {
         address: &str,
         from: u64,
     ) -> Result<(Response, Option<String>), FetchError> {
-        let bad = |address: &str| FetchError::BadAddress { address: address.to_owned() };
-        let mut url = Url::parse(address).map_err(|_| bad(address))?;
+        let mut url = Url::parse(address).map_err(|_| FetchError::BadAddress)?;
         let mut linked = None;
         for _ in 0..MOST_REDIRECTS {
             let client = if is_loopback(&url) { &self.loopback } else { &self.outside };
@@ -208,9 +207,9 @@ impl Fetcher {
             }
             let next = response.headers().get(LOCATION).and_then(|it| it.to_str().ok());
             let next = next.ok_or(FetchError::Status { status: response.status() })?;
-            let next = url.join(next).map_err(|_| bad(next))?;
+            let next = url.join(next).map_err(|_| FetchError::BadAddress)?;
             if url.scheme() == "https" && next.scheme() != "https" {
-                return Err(bad(next.as_str()));
+                return Err(FetchError::Downgrade);
             }
             url = next;
         }

