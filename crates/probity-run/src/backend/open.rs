@@ -353,7 +353,7 @@ impl BackendFactory<'_> {
             parameters["config"] = json!(config.config);
         }
         if config.kind.is_embedded() {
-            parameters["embedded"] = embedded::parameters(config, self.folder);
+            parameters["embedded"] = embedded::parameters(config, self.folder, self.variables);
         }
         if let Some(logprobs) = logprobs {
             parameters["logprobs"] = json!(logprobs);

@@ -204,7 +204,7 @@ pub(super) fn open_judge(
     let panel = panels.find(|it| it.judges.contains(&name)).unwrap_or(&suite.judge);
     let mut config = config.clone();
     if let Some(model) = model {
-        config.model = Some(model.to_owned());
+        config.set_model(model);
     }
     let client =
         http::client().map_err(|error| Failure::new("failed to set up HTTP").because(error))?;

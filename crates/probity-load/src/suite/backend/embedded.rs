@@ -62,3 +62,21 @@ pub(super) fn check(config: &BackendConfig, node: &Node, fields: &mut Fields<'_,
         fields.findings().error("foreign-field", &span, message);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::BackendKind;
+    use super::*;
+
+    #[test]
+    fn another_model_takes_the_place_of_a_file() {
+        let mut config = BackendConfig::new("b", BackendKind::Embedded);
+        config.file = Some("m.gguf".to_owned());
+        config.set_model("other");
+        assert_eq!((config.model.as_deref(), config.file), (Some("other"), None));
+        let mut config = BackendConfig::new("b", BackendKind::Replay);
+        config.file = Some("answers.jsonl".to_owned());
+        config.set_model("other");
+        assert_eq!(config.file.as_deref(), Some("answers.jsonl"));
+    }
+}

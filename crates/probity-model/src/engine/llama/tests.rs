@@ -117,6 +117,33 @@ fn a_grammar_is_kept_to() {
 }
 
 #[test]
+fn a_grammar_that_no_token_fits_is_an_error_and_the_next_question_is_answered() {
+    let nothing = |temperature| Question {
+        grammar: Some("root ::= [^\\x00-\\U0010FFFF]".into()),
+        temperature,
+        top_p: Some(0.9),
+        ..question("Hi")
+    };
+    let token = Question { grammar: Some("root ::= <[999999]>".into()), ..question("Hi") };
+    let answers =
+        asked(&load(1, Use::Answers), [nothing(0.0), nothing(1.0), token, question("Hi")]);
+    let [cold, hot, token, next] = answers;
+    for answer in [cold, hot, token] {
+        assert!(matches!(answer, Err(EngineError::BadGrammar { .. })), "{answer:?}");
+    }
+    assert!(!next.unwrap().text.is_empty());
+}
+
+#[test]
+fn an_empty_question_is_an_error() {
+    let empty = || Question { text: String::new(), wants_beginning: false, ..question("") };
+    let [_, answer] = asked(&load(1, Use::Answers), [question("Hi"), empty()]);
+    assert_eq!(answer, Err(EngineError::Empty));
+    let [vector] = asked(&load(1, Use::Embeddings), [empty()]);
+    assert_eq!(vector, Err(EngineError::Empty));
+}
+
+#[test]
 fn likelihoods_are_those_of_the_tokens() {
     let answer = answer(Question { logprobs: true, ..question("What is 1 + 1?") });
     assert_eq!(answer.logprobs.len() as u64 + u64::from(!answer.is_cut), answer.output_tokens);

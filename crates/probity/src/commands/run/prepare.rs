@@ -329,7 +329,7 @@ impl<'c> Bench<'c> {
         let Context { args, project, printer, .. } = *self.context;
         let mut config = self.config(name)?.clone();
         if let Some(model) = model {
-            config.model = Some(model.to_owned());
+            config.set_model(model);
         }
         let backend = project.with_factory(&self.client, |factory| match &args.replay {
             Some(recording) => factory.open_replay(&config, recording),
