@@ -146,23 +146,13 @@ fn judged(
         Outcome::Error(message) => {
             let input = ErrorInput { text: &message, ..ErrorInput::default() };
             let kind = rules.map_or(ErrorKind::Unknown, |it| it.classify(&input).kind);
-            let rule = match kind {
-                ErrorKind::Timeout => Rule::Timeout,
-                ErrorKind::Crash => Rule::Crash,
-                ErrorKind::Auth
-                | ErrorKind::Quota
-                | ErrorKind::RateLimit
-                | ErrorKind::Overloaded
-                | ErrorKind::Server
-                | ErrorKind::Network
-                | ErrorKind::BadRequest
-                | ErrorKind::NotFound
-                | ErrorKind::TooLarge
-                | ErrorKind::BadFlag
-                | ErrorKind::NotInstalled
-                | ErrorKind::ContentFilter
-                | ErrorKind::Empty
-                | ErrorKind::Unknown => Rule::Error,
+            // The verdict is that of the tool, so no other rule fits, whatever the kind.
+            let rule = if kind == ErrorKind::Timeout {
+                Rule::Timeout
+            } else if kind == ErrorKind::Crash {
+                Rule::Crash
+            } else {
+                Rule::Error
             };
             let details = Details {
                 error_details: Some(message.clone()),

@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use probity_core::{case::TestCase, request::Request};
 use probity_import::export::{Exported, inspect, langfuse, openai_evals, promptfoo};
 use probity_load::settings::Layer;
 use probity_store::StoredCases;
@@ -79,6 +80,9 @@ fn of_run(args: &ExportArgs, tool: Tool) -> Result<Exported, Failure> {
     exported.map_err(|error| Failure::new("the cases cannot be read").because(error))
 }
 
+/// What is done with a case: its runner, its prompt variant, the case and what it asks.
+type EachCase<'a> = dyn FnMut(&str, Option<&str>, &TestCase, &Request) + 'a;
+
 fn of_suite(
     path: &Path,
     args: &ExportArgs,
@@ -87,6 +91,12 @@ fn of_suite(
 ) -> Result<Exported, Failure> {
     let reading = Reading::strict(printer);
     let project = Project::load(path, &args.place, Layer::default(), &reading)?;
+    let each_case = |each: &mut EachCase<'_>| {
+        project.each_runner(printer, |scanned| {
+            let runner = &scanned.runner.name;
+            scanned.requests(|variant, case, request| each(runner, variant, case, &request));
+        })
+    };
     let mut exported = match tool {
         Tool::Promptfoo => {
             let mut export = promptfoo::SuiteExport::new(&project.name);
@@ -98,21 +108,15 @@ fn of_suite(
         }
         Tool::OpenaiEvals => {
             let mut export = openai_evals::SuiteExport::default();
-            project.each_runner(printer, |scanned| {
-                let name = &scanned.runner.name;
-                scanned.requests(|variant, case, request| {
-                    export.case(name, variant, case, &request);
-                });
+            each_case(&mut |runner, variant, case, request| {
+                export.case(runner, variant, case, request);
             })?;
             export.finish()
         }
         Tool::Langfuse => {
             let mut export = langfuse::SuiteExport::default();
-            project.each_runner(printer, |scanned| {
-                let name = &scanned.runner.name;
-                scanned.requests(|variant, case, request| {
-                    export.case(name, variant, case, &request);
-                });
+            each_case(&mut |runner, variant, case, request| {
+                export.case(runner, variant, case, request);
             })?;
             export.finish()
         }
