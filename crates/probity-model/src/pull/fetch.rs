@@ -306,7 +306,7 @@ fn unreachable(source: reqwest::Error) -> FetchError {
     FetchError::Unreachable { source: source.without_url() }
 }
 
-fn length(part: &Path) -> u64 {
+pub(super) fn length(part: &Path) -> u64 {
     fs::metadata(part).map_or(0, |it| it.len())
 }
 

@@ -33,6 +33,7 @@ pub(super) fn run(args: &ImportArgs, printer: &Printer) -> Result<Exit, Failure>
                 ("--output", args.output.is_some()),
                 ("--documents", args.documents.is_some()),
                 ("--allow-outside", args.allow_outside),
+                ("--lossy", args.lossy),
             ],
         )?;
         return results::run(args, read, printer);

@@ -366,7 +366,7 @@ fn what_is_found_is_listed_and_nothing_is_asked() {
     for line in [
         "--backend claude claude, the program",
         "--backend groq:MODEL groq, with the key in GROQ_API_KEY",
-        "`promptfooconfig.yaml` is here: `probity import promptfooconfig.yaml` carries it over",
+        "`promptfooconfig.yaml` is here: `probity import -- promptfooconfig.yaml` carries it over",
     ] {
         assert!(found.iter().any(|it| it == line), "{line}: {found:#?}");
     }

@@ -316,6 +316,7 @@ fn filled(
     for entry in config.entries().iter().filter(|it| !without.contains(&it.key.as_str())) {
         let value = entry.node.to_json();
         let told = value.as_str().map(|it| described.env.told(it));
+        let place = Place { backend, what: "the field" };
         match told {
             Some(Told::Variable(name) | Told::Unknown(name)) => {
                 let what = format!("`{name}` in the `config` of the provider `{}`", described.id);
@@ -323,11 +324,13 @@ fn filled(
                 return None;
             }
             Some(Told::Text(text)) => {
-                let place = Place { backend, what: "the field" };
                 let text = place.text(&entry.key, text.into_owned(), &entry.key_span, context);
                 all.insert(entry.key.clone(), Value::from(text))
             }
-            None => all.insert(entry.key.clone(), value),
+            None => {
+                let value = place.named(&entry.key, value, &entry.key_span, context);
+                all.insert(entry.key.clone(), value)
+            }
         };
     }
     Some(http::known(all))

@@ -98,7 +98,7 @@ impl Place<'_> {
         match value {
             Value::String(text) => self.text(name, text, span, context).into(),
             Value::Array(items) => {
-                items.into_iter().map(|it| self.named("", it, span, context)).collect()
+                items.into_iter().map(|it| self.named(name, it, span, context)).collect()
             }
             Value::Object(map) => {
                 let pairs = map.into_iter().map(|(key, it)| {

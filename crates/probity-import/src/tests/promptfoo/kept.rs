@@ -111,7 +111,7 @@ fn keys_are_not_copied_nor_sent_elsewhere() {
   - { id: "file://p.py", config: { apiToken: hidden-9, nested: { password: hidden-9 }, tone: shown-3 } }
   - { id: "exec:bash run.sh", config: { password: hidden-10, tone: shown-4 } }
   - { id: "huggingface:text-generation:gpt2", config: { apiKey: hidden-11, apiEndpoint: "https://own.example" } }
-  - { id: "replicate:a/b", config: { hf_token: hidden-12, top_k: 3 } }
+  - { id: "replicate:a/b", config: { hf_token: hidden-12, top_k: 3, auth: { token: hidden-13 }, api_keys: [hidden-14] } }
 "#,
     );
     assert!(!shown.contains("hidden"), "{shown}");

@@ -107,6 +107,8 @@ impl BackendChoice {
         model: Option<&str>,
         url: Option<&str>,
     ) -> Result<Self, InvalidBackend> {
+        // A name without a letter is none.
+        let model = model.filter(|it| !it.is_empty());
         check(kind, model, url)?;
         Ok(Self { kind, model: model.map(ToOwned::to_owned), url: url.map(ToOwned::to_owned) })
     }

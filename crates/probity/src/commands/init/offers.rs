@@ -101,9 +101,7 @@ impl Offer {
     fn choice(&self, model: &str) -> Result<BackendChoice, InvalidBackend> {
         match self {
             Self::Server { kind, model, .. } => BackendChoice::new(*kind, Some(model), None),
-            Self::Key { kind, .. } => {
-                BackendChoice::new(*kind, Some(model).filter(|it| !it.is_empty()), None)
-            }
+            Self::Key { kind, .. } => BackendChoice::new(*kind, Some(model), None),
             Self::Program(kind) => BackendChoice::new(*kind, None, None),
         }
     }
@@ -116,7 +114,10 @@ impl Offer {
             Self::Key { kind, .. } => format!("{}:{model}", kind.as_str()),
             Self::Program(kind) => kind.as_str().to_owned(),
         };
-        (option.parse().ok() == self.choice(model).ok()).then_some(option)
+        let choice = self.choice(model).ok()?;
+        // What is cut when it is shown would name another model.
+        let is_whole = one_line(&option, 80) == option;
+        (is_whole && option.parse().ok() == Some(choice)).then_some(option)
     }
 }
 
@@ -133,13 +134,13 @@ pub(super) fn listed(offers: &[Offer], promptfoo: Option<&Path>) -> String {
         text.push_str("found here; to ask one of them, begin again with --force and:\n");
     }
     for (offer, option) in options {
-        let option = shell_word(&one_line(&option, 80));
+        let option = shell_word(&option);
         let _ = writeln!(text, "  --backend {option:<32} {}", offer.shown());
     }
     if let Some(path) = promptfoo {
         let path = path.display().to_string();
         let word = shell_word(&path);
-        let _ = writeln!(text, "`{path}` is here: `probity import {word}` carries it over");
+        let _ = writeln!(text, "`{path}` is here: `probity import -- {word}` carries it over");
     }
     text
 }
@@ -287,7 +288,7 @@ mod tests {
           --backend ollama:llama3.2                  ollama, model llama3.2, at http://127.0.0.1:11434
           --backend claude                           claude, the program
           --backend groq:MODEL                       groq, with the key in GROQ_API_KEY
-        `promptfooconfig.yaml` is here: `probity import promptfooconfig.yaml` carries it over
+        `promptfooconfig.yaml` is here: `probity import -- promptfooconfig.yaml` carries it over
         ");
     }
 }
