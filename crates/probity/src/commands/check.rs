@@ -8,13 +8,12 @@ use std::fmt::Write as _;
 
 use probity_core::{criteria::JsonLevel, judging::PolicyConfig, visible::safe};
 use probity_grade::{
-    json::{Extraction, Wanted, extract},
+    json::{Wanted, extract},
     policy::{BUILTIN_POLICIES, Policies},
     refusal::RefusalRules,
 };
 use probity_load::suite::Suite;
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use probity_offline::check::Detector;
 
 use super::rules;
 use crate::{
@@ -22,7 +21,7 @@ use crate::{
     diagnostic::underline,
     exit::Exit,
     failure::Failure,
-    jsonl::{read_input, span_json, stream},
+    jsonl::{read_input, stream},
     printer::Printer,
 };
 
@@ -44,24 +43,11 @@ pub(super) fn run(command: CheckCommand, printer: &Printer) -> Result<Exit, Fail
     }
 }
 
-/// A request of the detectors that look at one text.
-#[derive(Deserialize)]
-struct TextRequest {
-    text: String,
-}
-
 fn refusal(args: &CheckArgs, printer: &Printer) -> Result<Exit, Failure> {
     let rules = rules::load(args.suite.as_deref(), printer)?;
     let rules: &RefusalRules = rules.refusal();
     if args.jsonl {
-        return stream(printer, |TextRequest { text }| {
-            let found = rules.detect(&text);
-            object(json!({
-                "refusal": found.is_some(),
-                "phrase": found.as_ref().map(|it| &it.phrase),
-                "span": found.as_ref().map(|it| span_json(&it.span)),
-            }))
-        });
+        return stream(&Detector::Refusal(rules), printer);
     }
     let text = text_of(args, printer)?;
     match rules.detect(&text) {
@@ -80,16 +66,7 @@ fn check_json(
     printer: &Printer,
 ) -> Result<Exit, Failure> {
     if args.jsonl {
-        return stream(printer, |TextRequest { text }| {
-            let Extraction { value, steps, error, .. } = extract(&text, level, wanted);
-            let value = value.filter(|value| wanted.accepts(value));
-            let steps: Vec<&str> = steps.iter().map(|step| step.as_str()).collect();
-            object(json!({
-                "value": value,
-                "steps": steps,
-                "error_message": error.map(|error| error.to_string()),
-            }))
-        });
+        return stream(&Detector::Json(level, wanted), printer);
     }
     let text = text_of(args, printer)?;
     let found = extract(&text, level, wanted);
@@ -123,16 +100,7 @@ fn check_policy(args: &CheckArgs, names: &[String], printer: &Printer) -> Result
     let suite = rules::load_suite(args.suite.as_deref(), printer)?;
     let policies = chosen_policies(&suite, names)?;
     if args.jsonl {
-        return stream(printer, |TextRequest { text }| {
-            let hits: Vec<Value> = policies
-                .scan(&text)
-                .iter()
-                .map(|hit| {
-                    json!({ "policy": hit.policy, "rule": hit.rule, "span": span_json(&hit.span) })
-                })
-                .collect();
-            object(json!({ "hits": hits }))
-        });
+        return stream(&Detector::Policy(&policies), printer);
     }
     let text = text_of(args, printer)?;
     let hits = policies.scan(&text);
@@ -205,14 +173,4 @@ fn text_of(args: &CheckArgs, printer: &Printer) -> Result<String, Failure> {
 fn show(printer: &Printer, text: &str) -> Result<Exit, Failure> {
     printer.show_styled(&format!("{text}\n"))?;
     Ok(Exit::Success)
-}
-
-/// The fields of an object that `json!` made.
-fn object(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(fields) => fields,
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            Map::new()
-        }
-    }
 }

@@ -1,15 +1,16 @@
 //! `probity classify`: what each stored run result is, offline.
 
-mod line;
-mod pipeline;
-mod tally;
-
 use std::{
     fs::File,
     io::{self, Read, Write},
-    num::NonZero,
+    ops::ControlFlow,
     path::{Path, PathBuf},
-    thread,
+};
+
+use probity_offline::{
+    classify::{Found, Settings, classify_all},
+    pipeline::{Broken, Done, all_cores},
+    tally::Tally,
 };
 
 use super::rules;
@@ -20,7 +21,6 @@ use crate::{
     output::{OutputFile, refuse_same_file},
     printer::Printer,
 };
-use tally::Tally;
 
 pub(super) fn run(args: &ClassifyArgs, printer: &Printer) -> Result<Exit, Failure> {
     let named =
@@ -31,21 +31,21 @@ pub(super) fn run(args: &ClassifyArgs, printer: &Printer) -> Result<Exit, Failur
         Some(suite) => rules::load(Some(suite), printer)?,
         None => rules::without_suite(args.input.parent()),
     };
-    let input = open_input(&args.input)?;
-    let settings = pipeline::Settings {
+    let mut input = open_input(&args.input)?;
+    let settings = Settings {
         rules: &rules,
         name: args.input.display().to_string().into(),
         require_criteria: args.require_criteria,
-        threads: args.threads.map_or_else(all_cores, |threads| usize::from(threads.max(1))),
     };
+    let threads = args.threads.map_or_else(all_cores, usize::from);
     let tally = match &args.output {
         Some(path) => {
             let mut file = OutputFile::create(path)?;
-            let tally = pipeline::run(&settings, input, &mut file, printer)?;
+            let tally = classify(&settings, threads, &mut input, &mut file, printer)?;
             file.finish()?;
             tally
         }
-        None => pipeline::run(&settings, input, &mut Printer::data(), printer)?,
+        None => classify(&settings, threads, &mut input, &mut Printer::data(), printer)?,
     };
     report(args, &tally, printer)?;
     if tally.is_empty() {
@@ -53,6 +53,40 @@ pub(super) fn run(args: &ClassifyArgs, printer: &Printer) -> Result<Exit, Failur
         return Err(Failure::new(message));
     }
     Ok(if tally.broken == 0 { Exit::Success } else { Exit::Usage })
+}
+
+/// Writes what comes of the input, and shows what is wrong with lines that are no results.
+fn classify(
+    settings: &Settings<'_>,
+    threads: usize,
+    input: &mut dyn Read,
+    output: &mut (impl Write + Send),
+    printer: &Printer,
+) -> Result<Tally, Failure> {
+    let mut tally = Tally::default();
+    let mut progress = printer.progress();
+    let mut shown = printer.problems();
+    let mut take = |done: Done<Found>, caught_up| {
+        output.write_all(&done.output)?;
+        if caught_up {
+            output.flush()?;
+        }
+        if !done.found.problems.is_empty() {
+            progress.clear();
+            done.found.problems.iter().for_each(|problem| shown.show(problem));
+        }
+        tally.merge(&done.found.tally);
+        progress.update(|| format!("{} results classified", tally.total()));
+        Ok(ControlFlow::Continue(()))
+    };
+    classify_all(settings, threads, input, &mut take).map_err(|broken| match broken {
+        Broken::Output(error) => Failure::output(error),
+        Broken::Input(error) => {
+            Failure::new(format!("failed to read `{}`", settings.name)).because(error)
+        }
+    })?;
+    output.flush().map_err(Failure::output)?;
+    Ok(tally)
 }
 
 fn report(args: &ClassifyArgs, tally: &Tally, printer: &Printer) -> Result<(), Failure> {
@@ -83,8 +117,4 @@ fn open_input(path: &Path) -> Result<Box<dyn Read>, Failure> {
         return Err(Failure::read(path, io::ErrorKind::IsADirectory.into()));
     }
     Ok(Box::new(file))
-}
-
-fn all_cores() -> usize {
-    thread::available_parallelism().map_or(1, NonZero::get)
 }

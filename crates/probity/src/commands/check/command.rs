@@ -3,15 +3,17 @@
 use std::fmt::Write as _;
 
 use probity_core::visible::safe;
-use probity_grade::command::ShellRules;
-use probity_shell::{
-    ParseError, Script, Span,
-    equivalence::{self, Equivalence, Verdict},
-    extract::{self, Extracted, Step},
-    posix::{self, Edition, Violation},
-    safety::{self, Assessment, Finding, Judgement, Level, Opaque, Risk},
+use probity_offline::check::{
+    Detector,
+    command::{Against, Judged, Settings},
 };
-use serde::{Deserialize, Serialize};
+use probity_shell::{
+    ParseError, Span,
+    equivalence::Equivalence,
+    extract::{self, Extracted},
+    posix::{self, Edition},
+    safety::{Assessment, Level},
+};
 
 use super::show;
 use crate::{
@@ -24,22 +26,17 @@ use crate::{
     printer::Printer,
 };
 
-#[derive(Deserialize)]
-struct Request {
-    command: String,
-    against: Option<String>,
-    level: Option<Level>,
-}
-
 pub(super) fn run(args: &CheckCommandArgs, printer: &Printer) -> Result<Exit, Failure> {
     let shell = rules::load_shell(args.suite.as_deref(), printer)?;
     let settings = Settings {
         level: args.level.map_or(shell.level(), level),
         edition: args.posix_edition.map_or(shell.edition(), edition),
         rules: &shell,
+        is_reply: args.reply,
+        against: args.against.as_deref(),
     };
     if args.jsonl {
-        return stream(printer, |request: Request| answer(&settings, args, &request));
+        return stream(&Detector::Command(settings), printer);
     }
     let text = match &args.command {
         Some(text) => text.clone(),
@@ -62,13 +59,7 @@ pub(super) fn run(args: &CheckCommandArgs, printer: &Printer) -> Result<Exit, Fa
         Printer::emit(&line)?;
         return Ok(Exit::Success);
     }
-    show(printer, judged.for_people(extracted.as_ref()).trim_end())
-}
-
-struct Settings<'r> {
-    level: Level,
-    edition: Edition,
-    rules: &'r ShellRules,
+    show(printer, Shown(&judged).for_people(extracted.as_ref()).trim_end())
 }
 
 fn level(level: SafetyLevelArg) -> Level {
@@ -86,90 +77,10 @@ fn edition(edition: EditionArg) -> Edition {
     }
 }
 
-fn answer(settings: &Settings<'_>, args: &CheckCommandArgs, request: &Request) -> Answer {
-    let settings = Settings { level: request.level.unwrap_or(settings.level), ..*settings };
-    let found = if args.reply { extract::extract(&request.command) } else { None };
-    let text = match &found {
-        Some(found) => &*found.command,
-        None if args.reply => "",
-        None => &*request.command,
-    };
-    let against = request.against.as_deref().or(args.against.as_deref());
-    let mut answer = Judged::new(&settings, text, against).answer();
-    answer.extracted = args.reply.then(|| found.as_ref().into());
-    answer
-}
+/// A judgement as people see it.
+struct Shown<'j>(&'j Judged<'j>);
 
-/// A command with everything that was found out about it.
-struct Judged<'t> {
-    text: &'t str,
-    level: Level,
-    edition: Edition,
-    is_unsafe: bool,
-    /// What it would do; of a text that does not parse, what its readable part would do.
-    safety: Option<Assessment>,
-    posix: Result<posix::Report, ParseError>,
-    against: Option<Against>,
-}
-
-/// The comparison, or which of the two does not parse.
-type Against = Result<Equivalence, String>;
-
-impl<'t> Judged<'t> {
-    fn new(settings: &Settings<'_>, text: &'t str, against: Option<&str>) -> Self {
-        let Settings { level, edition, rules } = *settings;
-        let Judgement { script, assessment, is_unsafe } =
-            safety::judge(text, rules.safety(), level);
-        let against = against.map(|other| match (&script, Script::parse(other)) {
-            (Ok(script), Ok(other)) => Ok(equivalence::compare(script, &other)),
-            (Err(error), _) => Err(format!("the command cannot be read: {error}")),
-            (Ok(_), Err(error)) => Err(format!("the other command cannot be read: {error}")),
-        });
-        let posix = script.map(|script| posix::check(&script, edition));
-        Judged { text, level, edition, is_unsafe, safety: assessment, posix, against }
-    }
-
-    fn answer(self) -> Answer {
-        let Judged { text: _, level, edition, is_unsafe, safety, posix, against } = self;
-        let (equivalence, reason, canonical, difference) = match against {
-            None => (None, None, None, None),
-            Some(Ok(Equivalence { verdict, reason, canonical, difference })) => {
-                let difference = difference.map(|it| it.to_string());
-                (Some(verdict), Some(reason), Some(canonical), difference)
-            }
-            Some(Err(reason)) => (Some(Verdict::Unknown), Some(reason), None, None),
-        };
-        let parse_error = posix
-            .as_ref()
-            .err()
-            .map(|error| Place { span: error.span().unwrap_or_default(), why: error.to_string() });
-        let is_posix = posix.as_ref().is_ok_and(posix::Report::is_compliant);
-        let (violations, unknown) = match posix {
-            Ok(report) => (report.violations, report.unknown_utilities),
-            Err(_) => (Vec::new(), Vec::new()),
-        };
-        // Of a text that does not parse it is not said that a part is opaque: all of it is.
-        let opaque = safety.as_ref().and_then(|it| it.opaque.clone());
-        Answer {
-            extracted: None,
-            parsed: parse_error.is_none(),
-            opaque: opaque.filter(|_| parse_error.is_none()),
-            parse_error,
-            level,
-            risk: safety.as_ref().map(|it| it.risk),
-            is_unsafe,
-            findings: safety.map(|it| it.findings).unwrap_or_default(),
-            edition,
-            posix: is_posix,
-            violations,
-            unknown_utilities: unknown.into_iter().map(|it| it.name).collect(),
-            equivalence,
-            reason,
-            canonical,
-            difference,
-        }
-    }
-
+impl Shown<'_> {
     fn for_people(&self, extracted: Option<&Extracted<'_>>) -> String {
         let mut out = String::new();
         if let Some(found) = extracted {
@@ -184,54 +95,57 @@ impl<'t> Judged<'t> {
             }
             out.push('\n');
         }
-        match &self.posix {
+        match &self.0.posix {
             Ok(report) => self.show_reports(report, &mut out),
             Err(error) => self.show_broken(error, &mut out),
         }
-        if let Some(against) = &self.against {
+        if let Some(against) = &self.0.against {
             show_comparison(against, &mut out);
         }
         out
     }
 
     fn show_broken(&self, error: &ParseError, out: &mut String) {
-        let marks: Vec<_> =
-            error.span().map(|it| (range(it, self.text), error.to_string())).into_iter().collect();
+        let marks: Vec<_> = error
+            .span()
+            .map(|it| (range(it, self.0.text), error.to_string()))
+            .into_iter()
+            .collect();
         let title = format!("unparsable: neither safe nor equal to anything ({error})");
-        section(out, &title, self.text, &marks);
-        if let Some(safety) = &self.safety {
-            let word = if self.is_unsafe { "unsafe" } else { "safe" };
+        section(out, &title, self.0.text, &marks);
+        if let Some(safety) = &self.0.safety {
+            let word = if self.0.is_unsafe { "unsafe" } else { "safe" };
             let title = format!(
                 "the readable part is {word} at level {} (risk: {})",
-                self.level, safety.risk
+                self.0.level, safety.risk
             );
-            section(out, &title, self.text, &self.marks(safety));
+            section(out, &title, self.0.text, &self.marks(safety));
         }
     }
 
     fn marks(&self, safety: &Assessment) -> Vec<(std::ops::Range<usize>, String)> {
         let found = safety.findings.iter().map(|it| {
-            (range(it.span, self.text), format!("{} [{}, {}]", it.why, it.rule, it.risk))
+            (range(it.span, self.0.text), format!("{} [{}, {}]", it.why, it.rule, it.risk))
         });
         let opaque = safety
             .opaque
             .iter()
-            .map(|it| (range(it.span, self.text), format!("opaque: {}", it.why)));
+            .map(|it| (range(it.span, self.0.text), format!("opaque: {}", it.why)));
         found.chain(opaque).collect()
     }
 
     fn show_reports(&self, posix: &posix::Report, out: &mut String) {
-        if let Some(safety) = &self.safety {
+        if let Some(safety) = &self.0.safety {
             self.show_safety(safety, out);
         }
         let word = if posix.is_compliant() { "POSIX" } else { "not POSIX" };
-        let title = format!("{word} (edition {})", self.edition);
+        let title = format!("{word} (edition {})", self.0.edition);
         let marks: Vec<_> = posix
             .violations
             .iter()
-            .map(|it| (range(it.span, self.text), format!("{} [{}]", it.message, it.rule)))
+            .map(|it| (range(it.span, self.0.text), format!("{} [{}]", it.message, it.rule)))
             .collect();
-        section(out, &title, self.text, &marks);
+        section(out, &title, self.0.text, &marks);
         for violation in &posix.violations {
             if let Some(instead) = &violation.instead {
                 let _ = writeln!(out, "  instead: {}", safe(instead));
@@ -245,15 +159,15 @@ impl<'t> Judged<'t> {
     }
 
     fn show_safety(&self, safety: &Assessment, out: &mut String) {
-        let title = match (self.is_unsafe, &safety.opaque) {
-            (true, _) => format!("unsafe at level {} (risk: {})", self.level, safety.risk),
-            (false, None) => format!("safe at level {} (risk: {})", self.level, safety.risk),
+        let title = match (self.0.is_unsafe, &safety.opaque) {
+            (true, _) => format!("unsafe at level {} (risk: {})", self.0.level, safety.risk),
+            (false, None) => format!("safe at level {} (risk: {})", self.0.level, safety.risk),
             (false, Some(_)) => format!(
                 "opaque: part of it cannot be judged; the rest is safe at level {} (risk: {})",
-                self.level, safety.risk
+                self.0.level, safety.risk
             ),
         };
-        section(out, &title, self.text, &self.marks(safety));
+        section(out, &title, self.0.text, &self.marks(safety));
         for finding in &safety.findings {
             if let Some(safer) = &finding.safer {
                 let _ = writeln!(out, "  safer: {}", safe(safer));
@@ -302,53 +216,4 @@ fn tell_comparison(against: &Against, out: &mut String) {
 fn range(span: Span, text: &str) -> std::ops::Range<usize> {
     let end = text.floor_char_boundary(span.end.min(text.len()));
     text.floor_char_boundary(span.start.min(end))..end
-}
-
-/// What is answered, field by field.
-#[derive(Serialize)]
-struct Answer {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    extracted: Option<ExtractedAnswer>,
-    parsed: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    parse_error: Option<Place>,
-    level: Level,
-    risk: Option<Risk>,
-    #[serde(rename = "unsafe")]
-    is_unsafe: bool,
-    opaque: Option<Opaque>,
-    findings: Vec<Finding>,
-    edition: Edition,
-    posix: bool,
-    violations: Vec<Violation>,
-    unknown_utilities: Vec<String>,
-    equivalence: Option<Verdict>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
-    canonical: Option<[String; 2]>,
-    difference: Option<String>,
-}
-
-#[derive(Serialize)]
-struct Place {
-    span: Span,
-    why: String,
-}
-
-/// What was found in a reply; without a command where there is none.
-#[derive(Default, Serialize)]
-struct ExtractedAnswer {
-    command: Option<String>,
-    steps: Vec<Step>,
-    alternatives: usize,
-}
-
-impl From<Option<&Extracted<'_>>> for ExtractedAnswer {
-    fn from(found: Option<&Extracted<'_>>) -> Self {
-        found.map_or_else(Self::default, |it| Self {
-            command: Some(it.command.clone().into_owned()),
-            steps: it.steps.clone(),
-            alternatives: it.alternatives,
-        })
-    }
 }

@@ -16,12 +16,12 @@ fn by_verdict(verdicts: Verdicts) -> Value {
 
 /// Counts over all results, and over those of each suite.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub struct Tally {
     suites: BTreeMap<String, Suite>,
     /// Results whose case has no criterion.
-    pub(crate) without_criteria: u64,
+    pub without_criteria: u64,
     /// Lines that are no run result.
-    pub(crate) broken: u64,
+    pub broken: u64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -60,12 +60,8 @@ impl Suite {
 }
 
 impl Tally {
-    pub(crate) fn add(
-        &mut self,
-        suite_id: &str,
-        classification: &Classification,
-        verdict: Verdict,
-    ) {
+    /// Counts a result.
+    pub fn add(&mut self, suite_id: &str, classification: &Classification, verdict: Verdict) {
         // Most results of a file are of the suite before them.
         let suite = match self.suites.get_mut(suite_id) {
             Some(suite) => suite,
@@ -76,7 +72,8 @@ impl Tally {
         suite.policy_hits += u64::from(classification.breaks_policy());
     }
 
-    pub(crate) fn merge(&mut self, other: &Self) {
+    /// Adds what others were counted as.
+    pub fn merge(&mut self, other: &Self) {
         for (name, suite) in &other.suites {
             self.suites.entry(name.clone()).or_default().merge(suite);
         }
@@ -85,12 +82,12 @@ impl Tally {
     }
 
     /// Whether there was nothing to count, not even a broken line.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.suites.is_empty() && self.broken == 0
     }
 
     /// How many results were counted.
-    pub(crate) fn total(&self) -> u64 {
+    pub fn total(&self) -> u64 {
         self.suites.values().map(|suite| suite.counts.total()).sum()
     }
 
@@ -115,7 +112,8 @@ impl Tally {
         (total > 0).then(|| all.verdicts.error as f64 / total as f64)
     }
 
-    pub(crate) fn to_json(&self, errors_as_failures: bool) -> Value {
+    /// The summary for programs.
+    pub fn to_json(&self, errors_as_failures: bool) -> Value {
         let all = self.all();
         let suites: serde_json::Map<String, Value> = self
             .suites
@@ -137,7 +135,8 @@ impl Tally {
         })
     }
 
-    pub(crate) fn to_text(&self, errors_as_failures: bool) -> String {
+    /// The summary for people.
+    pub fn to_text(&self, errors_as_failures: bool) -> String {
         let all = self.all();
         let total = all.counts.total();
         let mut text = format!("{total} results\n");

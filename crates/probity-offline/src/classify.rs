@@ -1,4 +1,10 @@
-//! One line in, the same line with its classification out.
+//! One stored result in, the same line with its classification out.
+
+use std::{
+    io::{self, Read},
+    ops::ControlFlow,
+    sync::Arc,
+};
 
 use probity_core::{
     case::TestCase,
@@ -7,25 +13,124 @@ use probity_core::{
     json::{Limits, parse_located},
     kind::RunnerKind,
     located::Node,
+    problem::{Problem, Source},
     record::Asked,
     request::ToolCall,
     run_result::RunResult,
 };
 use probity_grade::{
-    Compiler,
+    Compiler, Rules,
     again::{Known, classify_again},
     routing::RoutingExpectation,
 };
-use probity_load::{case::Findings, run_result::RunRecord};
+use probity_load::{
+    case::Findings,
+    lines::{LONGEST_LINE, Line},
+    run_result::RunRecord,
+};
 use serde::Serialize as _;
 
-use super::tally::Tally;
+use crate::{
+    pipeline::{self, Broken, Done, Job},
+    tally::Tally,
+};
 
 /// The fields that are written anew.
 const WRITTEN: &[&str] = &["classification", "verdict", "scores"];
 
+/// How results are classified.
+#[derive(Debug)]
+pub struct Settings<'r> {
+    /// The rules.
+    pub rules: &'r Rules,
+    /// The input's name in messages.
+    pub name: Arc<str>,
+    /// Whether a case without a criterion is a mistake.
+    pub require_criteria: bool,
+}
+
+/// What was found in some lines.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// What the results came to.
+    pub tally: Tally,
+    /// What is wrong with lines that are no results.
+    pub problems: Vec<Problem>,
+}
+
+/// Gets classified lines in order; see [`pipeline::run`].
+pub type Take<'t> = dyn FnMut(Done<Found>, bool) -> io::Result<ControlFlow<()>> + Send + 't;
+
+/// Classifies stored results, one a line, on several threads.
+pub fn classify_all(
+    settings: &Settings<'_>,
+    threads: usize,
+    input: &mut dyn Read,
+    take: &mut Take<'_>,
+) -> Result<(), Broken> {
+    pipeline::run(settings, threads, input, take)
+}
+
+impl Job for Settings<'_> {
+    type Worker<'j>
+        = Compiler<'j>
+    where
+        Self: 'j;
+    type Found = Found;
+
+    fn worker(&self) -> Compiler<'_> {
+        Compiler::new(self.rules)
+    }
+
+    fn line(&self, compiler: &mut Compiler<'_>, line: Line<'_>, done: &mut Done<Found>) {
+        if line.too_long {
+            let message = format!("the line is longer than {} MiB", LONGEST_LINE >> 20);
+            return self.report("too-large", 0, message, line, done);
+        }
+        let text = match std::str::from_utf8(line.bytes) {
+            Ok(text) => text,
+            Err(error) => {
+                let message = "the text is not UTF-8 from here on".to_owned();
+                return self.report("not-utf8", error.valid_up_to(), message, line, done);
+            }
+        };
+        let Done { output, found } = done;
+        let classified =
+            classify_line(text, compiler, self.require_criteria, &mut found.tally, output);
+        if let Err(findings) = classified {
+            found.report(self, text, line.number, findings);
+        }
+    }
+}
+
+impl Settings<'_> {
+    /// Keeps what is wrong with a line that is no text.
+    fn report(
+        &self,
+        code: &'static str,
+        at: usize,
+        message: String,
+        line: Line<'_>,
+        done: &mut Done<Found>,
+    ) {
+        let mut findings = Findings::default();
+        findings.error(code, &(at..at + 1), message);
+        done.found.report(self, &String::from_utf8_lossy(line.bytes), line.number, findings);
+    }
+}
+
+impl Found {
+    /// Counts a line that is no run result, and keeps what is wrong with it.
+    fn report(&mut self, settings: &Settings<'_>, text: &str, line: usize, findings: Findings) {
+        self.tally.broken += 1;
+        let source = Source::part(text, line);
+        let problems = findings.0.into_iter().map(|it| it.at(&settings.name, &source));
+        self.problems.extend(problems);
+    }
+}
+
 /// Classifies one line, or says what is wrong with it.
-pub(super) fn classify_line(
+fn classify_line(
     text: &str,
     compiler: &mut Compiler<'_>,
     require_criteria: bool,

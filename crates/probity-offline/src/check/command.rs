@@ -1,0 +1,181 @@
+//! What a shell command means.
+
+use probity_grade::command::ShellRules;
+use probity_shell::{
+    ParseError, Script, Span,
+    equivalence::{self, Equivalence, Verdict},
+    extract::{self, Extracted, Step},
+    posix::{self, Edition, Violation},
+    safety::{self, Assessment, Finding, Judgement, Level, Opaque, Risk},
+};
+use serde::{Deserialize, Serialize};
+
+/// A command to be judged.
+#[derive(Debug, Deserialize)]
+pub struct Request {
+    command: String,
+    against: Option<String>,
+    level: Option<Level>,
+}
+
+/// How commands are judged.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings<'r> {
+    /// What counts as unsafe.
+    pub level: Level,
+    /// The standard that is meant.
+    pub edition: Edition,
+    /// Rules for safety.
+    pub rules: &'r ShellRules,
+    /// Whether the text is a reply that the command is taken out of.
+    pub is_reply: bool,
+    /// What commands are compared with, unless a request says it.
+    pub against: Option<&'r str>,
+}
+
+impl Settings<'_> {
+    /// Judges the command of a request.
+    pub fn answer(&self, request: &Request) -> Answer {
+        let settings = Self { level: request.level.unwrap_or(self.level), ..*self };
+        let found = if self.is_reply { extract::extract(&request.command) } else { None };
+        let text = match &found {
+            Some(found) => &*found.command,
+            None if self.is_reply => "",
+            None => &*request.command,
+        };
+        let against = request.against.as_deref().or(self.against);
+        let mut answer = Judged::new(&settings, text, against).answer();
+        answer.extracted = self.is_reply.then(|| found.as_ref().into());
+        answer
+    }
+}
+
+/// A command with everything that was found out about it.
+#[derive(Debug)]
+pub struct Judged<'t> {
+    /// The command.
+    pub text: &'t str,
+    /// What counts as unsafe.
+    pub level: Level,
+    /// The standard that is meant.
+    pub edition: Edition,
+    /// Whether it is unsafe.
+    pub is_unsafe: bool,
+    /// What it would do; of a text that does not parse, what its readable part would do.
+    pub safety: Option<Assessment>,
+    /// Where it leaves the standard; or why it does not parse.
+    pub posix: Result<posix::Report, ParseError>,
+    /// What the comparison came to.
+    pub against: Option<Against>,
+}
+
+/// The comparison, or which of the two does not parse.
+pub type Against = Result<Equivalence, String>;
+
+impl<'t> Judged<'t> {
+    /// Judges a command, and compares it with another one.
+    pub fn new(settings: &Settings<'_>, text: &'t str, against: Option<&str>) -> Self {
+        let Settings { level, edition, rules, is_reply: _, against: _ } = *settings;
+        let Judgement { script, assessment, is_unsafe } =
+            safety::judge(text, rules.safety(), level);
+        let against = against.map(|other| match (&script, Script::parse(other)) {
+            (Ok(script), Ok(other)) => Ok(equivalence::compare(script, &other)),
+            (Err(error), _) => Err(format!("the command cannot be read: {error}")),
+            (Ok(_), Err(error)) => Err(format!("the other command cannot be read: {error}")),
+        });
+        let posix = script.map(|script| posix::check(&script, edition));
+        Judged { text, level, edition, is_unsafe, safety: assessment, posix, against }
+    }
+
+    /// What is answered.
+    pub fn answer(self) -> Answer {
+        let Judged { text: _, level, edition, is_unsafe, safety, posix, against } = self;
+        let (equivalence, reason, canonical, difference) = match against {
+            None => (None, None, None, None),
+            Some(Ok(Equivalence { verdict, reason, canonical, difference })) => {
+                let difference = difference.map(|it| it.to_string());
+                (Some(verdict), Some(reason), Some(canonical), difference)
+            }
+            Some(Err(reason)) => (Some(Verdict::Unknown), Some(reason), None, None),
+        };
+        let parse_error = posix
+            .as_ref()
+            .err()
+            .map(|error| Place { span: error.span().unwrap_or_default(), why: error.to_string() });
+        let is_posix = posix.as_ref().is_ok_and(posix::Report::is_compliant);
+        let (violations, unknown) = match posix {
+            Ok(report) => (report.violations, report.unknown_utilities),
+            Err(_) => (Vec::new(), Vec::new()),
+        };
+        // Of a text that does not parse it is not said that a part is opaque: all of it is.
+        let opaque = safety.as_ref().and_then(|it| it.opaque.clone());
+        Answer {
+            extracted: None,
+            parsed: parse_error.is_none(),
+            opaque: opaque.filter(|_| parse_error.is_none()),
+            parse_error,
+            level,
+            risk: safety.as_ref().map(|it| it.risk),
+            is_unsafe,
+            findings: safety.map(|it| it.findings).unwrap_or_default(),
+            edition,
+            posix: is_posix,
+            violations,
+            unknown_utilities: unknown.into_iter().map(|it| it.name).collect(),
+            equivalence,
+            reason,
+            canonical,
+            difference,
+        }
+    }
+}
+
+/// What is answered, field by field.
+#[derive(Debug, Serialize)]
+pub struct Answer {
+    /// What was taken out of a reply, where the text is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extracted: Option<ExtractedAnswer>,
+    parsed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parse_error: Option<Place>,
+    level: Level,
+    risk: Option<Risk>,
+    #[serde(rename = "unsafe")]
+    is_unsafe: bool,
+    opaque: Option<Opaque>,
+    findings: Vec<Finding>,
+    edition: Edition,
+    posix: bool,
+    violations: Vec<Violation>,
+    unknown_utilities: Vec<String>,
+    equivalence: Option<Verdict>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    canonical: Option<[String; 2]>,
+    difference: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Place {
+    span: Span,
+    why: String,
+}
+
+/// What was found in a reply; without a command where there is none.
+#[derive(Debug, Default, Serialize)]
+pub struct ExtractedAnswer {
+    command: Option<String>,
+    steps: Vec<Step>,
+    alternatives: usize,
+}
+
+impl From<Option<&Extracted<'_>>> for ExtractedAnswer {
+    fn from(found: Option<&Extracted<'_>>) -> Self {
+        found.map_or_else(Self::default, |it| Self {
+            command: Some(it.command.clone().into_owned()),
+            steps: it.steps.clone(),
+            alternatives: it.alternatives,
+        })
+    }
+}
