@@ -12,7 +12,10 @@ use probity_core::{
     record::{CaseRecord, Lane, LaneStatus, RunInfo},
 };
 use probity_load::{settings::Layer, suite::RunnerConfig};
-use probity_report::{plain::one_line, text::Extent};
+use probity_report::{
+    plain::{flush_left, one_line},
+    text::Extent,
+};
 use probity_run::{
     plan::{Choice, ScannedRunner, scan},
     rescore::{Judging, RescoreError, rescore},
@@ -37,7 +40,7 @@ pub(super) fn run(args: &RescoreArgs, printer: &Printer) -> Result<Exit, Failure
         return stored::run(args, printer);
     }
     // A criterion with a typo in its name must not decide anything by being left out.
-    let reading = Reading::strict(printer);
+    let reading = Reading::strict(printer, args.foreign);
     let project = Project::load(&args.suite, &args.place, Layer::default(), &reading)?;
     let store = Path::new(&project.settings.store);
     let reader = Reader::open(store)?;
@@ -234,8 +237,9 @@ fn flips(reader: &Reader, origin: &RunRow, run: &RunRow) -> Result<String, Failu
         for (case_id, then, now) in &first {
             let records = reader.case(&after, case_id)?;
             let why = records.iter().find(|it| it.verdict == *now).map(CaseRecord::why);
-            let (id, why) = (one_line(case_id, 32), one_line(&why.unwrap_or_default(), 160));
-            let _ = writeln!(text, "  {id:<32} {then} -> {now}: {why}");
+            let (id, why) =
+                (flush_left(&one_line(case_id, 32), 32), one_line(&why.unwrap_or_default(), 160));
+            let _ = writeln!(text, "  {id} {then} -> {now}: {why}");
         }
         let more = count - first.len();
         if more > 0 {

@@ -18,7 +18,7 @@ pub(super) struct Given {
 }
 
 pub(super) fn run(args: &CheckArgs, given: &Given, printer: &Printer) -> Result<Exit, Failure> {
-    let rules = rules::load(args.suite.as_deref(), printer)?;
+    let rules = rules::load(&args.rules, printer)?;
     let rules = rules.errors();
     if args.jsonl {
         let settings = Settings {
