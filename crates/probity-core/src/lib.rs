@@ -27,6 +27,7 @@ pub mod located;
 pub mod metrics;
 pub mod names;
 pub mod opinion;
+pub mod people;
 pub mod preference;
 pub mod problem;
 pub mod reading;

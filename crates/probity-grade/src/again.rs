@@ -204,7 +204,7 @@ fn assessments(
 }
 
 /// The last question of each round of a judge about one assertion, in order.
-fn rounds(asked: &[Asked], number: usize) -> Vec<&Asked> {
+pub(crate) fn rounds(asked: &[Asked], number: usize) -> Vec<&Asked> {
     let mut last: Vec<&Asked> = Vec::new();
     for it in asked.iter().filter(|it| is_of_rubric(&it.role, number)) {
         match last.iter_mut().find(|known| known.role == it.role && known.backend == it.backend) {

@@ -19,6 +19,7 @@ mod excerpt;
 pub mod json;
 pub mod judge;
 pub mod lint;
+pub mod people;
 pub mod policy;
 mod reading;
 mod redact;

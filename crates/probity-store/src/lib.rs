@@ -9,6 +9,7 @@ mod cache;
 mod id;
 mod lock;
 mod merge;
+mod people;
 mod private;
 mod reader;
 mod recorder;
@@ -33,6 +34,7 @@ pub use cache::{Cache, CacheStats};
 pub use id::new_run_id;
 pub use lock::Ledger;
 pub use merge::{MergeError, MergeSource, merge};
+pub use people::{Rated, carry_remarks, say};
 pub use reader::{LaneView, Reader, RunRow, Tally};
 pub use recorder::{NewRun, Recorder, record_whole};
 use schema::Content;
@@ -163,8 +165,8 @@ impl StoreError {
     }
 
     /// Whether others that write to the store kept us from it.
-    pub(crate) fn is_locked(&self) -> bool {
-        let Self::Write(source) = self else { return false };
+    pub fn is_locked(&self) -> bool {
+        let (Self::Write(source) | Self::Open { source, .. }) = self else { return false };
         matches!(
             source.sqlite_error_code(),
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)

@@ -11,6 +11,7 @@ use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehav
 
 use crate::{
     NewRun, Reader, RunRow, StoreError, make_place, open,
+    people::RemarkColumn,
     recorder::variant,
     result::{
         Column, json,
@@ -264,7 +265,25 @@ impl Part<'_> {
             &scores,
             (lane, into),
         )?;
+        self.copy_remarks(lane, into)?;
         Ok(None)
+    }
+
+    /// Copies what people said of the results of a lane.
+    fn copy_remarks(&self, lane: i64, into: i64) -> rusqlite::Result<()> {
+        let Self { connection, schema } = self;
+        let columns = RemarkColumn::names();
+        connection.execute(
+            &format!(
+                "INSERT INTO main.remarks (lane, {columns}) SELECT ?2, {columns}
+                 FROM {schema}.remarks AS said WHERE lane = ?1 AND EXISTS (
+                    SELECT 1 FROM main.results AS ours WHERE ours.lane = ?2
+                    AND ours.case_id = said.case_id AND ours.repeat = said.repeat)
+                 ORDER BY id"
+            ),
+            params![lane, into],
+        )?;
+        Ok(())
     }
 
     /// Copies what belongs to the results of a lane.

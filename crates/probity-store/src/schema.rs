@@ -186,6 +186,27 @@ const MIGRATIONS: &[&str] = &[
     CREATE INDEX results_by_outcome
         ON results (lane, verdict, class, stale, case_id, repeat, cost_usd);
     ",
+    // What people say of results stands apart from what was measured. It is about a reply, not about a row: a case that is
+    // asked again gets another row, and may get another reply.
+    "
+    CREATE TABLE remarks (
+        id INTEGER PRIMARY KEY,
+        lane INTEGER NOT NULL REFERENCES lanes(id) ON DELETE CASCADE,
+        case_id TEXT NOT NULL,
+        repeat INTEGER NOT NULL,
+        reply BLOB NOT NULL,
+        person TEXT NOT NULL,
+        at_ms INTEGER NOT NULL,
+        matter TEXT NOT NULL,
+        -- The criterion or the tag; empty for other matters.
+        about TEXT NOT NULL,
+        -- Null if the person takes back what they said.
+        value TEXT,
+        -- The run that it was said of, where its result was judged again in this one.
+        carried_from TEXT
+    ) STRICT;
+    CREATE INDEX remarks_by_result ON remarks (lane, case_id, repeat);
+    ",
     // Scores that scorers name were told by the end of their kind.
     "
     ALTER TABLE scores ADD COLUMN named INTEGER NOT NULL DEFAULT 0;
@@ -196,7 +217,7 @@ const MIGRATIONS: &[&str] = &[
 ];
 
 /// The newest format that this program knows.
-const KNOWN: i64 = 9;
+const KNOWN: i64 = 10;
 
 /// What a database of ours holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -317,7 +317,7 @@ impl Reader {
         read().map_err(StoreError::Read)
     }
 
-    pub(super) fn record_at(&self, row: i64) -> Result<CaseRecord, StoreError> {
+    pub(crate) fn record_at(&self, row: i64) -> Result<CaseRecord, StoreError> {
         let sql = format!("{} WHERE r.id = ?", result::select());
         let mut statement = self.connection.prepare_cached(&sql).map_err(StoreError::Read)?;
         let mut rows = statement.query([row]).map_err(StoreError::Read)?;
