@@ -36,6 +36,7 @@ pub mod equivalence;
 pub mod extract;
 mod field;
 pub mod mentions;
+pub mod output;
 pub mod parse;
 pub mod posix;
 pub mod safety;
