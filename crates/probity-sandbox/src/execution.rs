@@ -21,7 +21,7 @@ pub struct Limits {
     pub time: Duration,
     /// CPU time of a process.
     pub cpu: Duration,
-    /// Address space of a process, in bytes.
+    /// Address space of a process, and memory of all processes together, in bytes.
     pub memory: u64,
     /// Bytes that may be written into the world in all.
     pub disk: u64,
@@ -77,6 +77,8 @@ pub enum End {
     Signal(i32),
     /// It was killed at its time limit.
     TimedOut,
+    /// It was killed because its processes together used more memory than they may.
+    OutOfMemory,
 }
 
 /// What a stream carried.

@@ -1,0 +1,139 @@
+//! What all worlds of a keeper share: the tools of the host, read-only, and a few directories and files under `/`.
+//!
+//! It is mounted once. Namespaces of executions begin as copies of the keeper's and find it there.
+
+use std::{
+    ffi::CString,
+    fs, io,
+    os::unix::fs::{DirBuilderExt as _, PermissionsExt as _, symlink},
+    path::Path,
+};
+
+use rustix::mount::{MountFlags, MountPropagationFlags};
+
+use super::{Doing as _, USER, sys};
+
+/// Where the keeper has its own file system, in memory, which nobody else sees.
+const HOME: &str = "/tmp";
+/// The lowest layer of each world.
+pub(super) const LOWEST: &str = "/tmp/base";
+/// Trees of worlds, each under its number.
+pub(super) const TREES: &str = "/tmp/trees";
+/// What an execution writes.
+pub(super) const SCRATCH: &str = "/tmp/scratch";
+/// Where the world of an execution is put together.
+pub(super) const ROOT: &str = "/tmp/root";
+/// The directories of the host.
+const HOST: &str = "/tmp/host";
+/// Devices.
+const DEVICES: &str = "/tmp/dev";
+
+/// Bytes for trees of worlds in all, which are in memory.
+const TREES_SIZE: u64 = 512 << 20;
+
+/// What is taken from the host, if it is there.
+const SHARED: [&str; 8] = ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "nix"];
+
+const NODES: [&str; 5] = ["full", "null", "random", "urandom", "zero"];
+
+const LINKS: [(&str, &str); 5] = [
+    ("fd", "/proc/self/fd"),
+    ("stdin", "/proc/self/fd/0"),
+    ("stdout", "/proc/self/fd/1"),
+    ("stderr", "/proc/self/fd/2"),
+    ("shm", "/tmp"),
+];
+
+pub(super) fn build() -> Result<(), String> {
+    use MountPropagationFlags as Propagation;
+    rustix::mount::mount_change("/", Propagation::PRIVATE | Propagation::REC)
+        .doing("keeping mounts to itself")?;
+    let options = CString::new(format!("mode=0755,size={TREES_SIZE}")).doing("options")?;
+    rustix::mount::mount("tmpfs", HOME, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, &*options)
+        .doing("mounting a file system in memory")?;
+    for directory in [LOWEST, TREES, SCRATCH, ROOT, HOST, DEVICES] {
+        fs::create_dir(directory).doing(directory)?;
+    }
+    for name in SHARED {
+        share(name).doing(&format!("taking /{name} from the host"))?;
+    }
+    devices().doing("making /dev")?;
+    lowest().doing("making the lowest layer")
+}
+
+/// Takes a directory of the host, or a link to one.
+fn share(name: &str) -> io::Result<()> {
+    let (host, below) = (Path::new("/").join(name), Path::new(LOWEST).join(name));
+    let Ok(found) = fs::symlink_metadata(&host) else { return Ok(()) };
+    if found.is_symlink() {
+        return symlink(fs::read_link(&host)?, below);
+    }
+    let shared = Path::new(HOST).join(name);
+    fs::create_dir(&below)?;
+    fs::create_dir(&shared)?;
+    rustix::mount::mount_bind_recursive(&host, &shared)?;
+    restrict(&shared, libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV)
+}
+
+fn devices() -> io::Result<()> {
+    rustix::mount::mount_bind(DEVICES, DEVICES)?;
+    for name in NODES {
+        let node = Path::new(DEVICES).join(name);
+        fs::File::create(&node)?;
+        rustix::mount::mount_bind(Path::new("/dev").join(name), &node)?;
+    }
+    for (name, target) in LINKS {
+        symlink(target, Path::new(DEVICES).join(name))?;
+    }
+    restrict(
+        Path::new(DEVICES),
+        libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC,
+    )
+}
+
+fn restrict(path: &Path, flags: u64) -> io::Result<()> {
+    let path = CString::new(path.as_os_str().as_encoded_bytes())?;
+    sys::restrict_mount(&path, flags)
+}
+
+/// Directories that every system has, and the files without which tools of the host do not start.
+fn lowest() -> io::Result<()> {
+    let base = Path::new(LOWEST);
+    for name in ["dev", "etc", "home/user", "proc", "run", "sys", "var/tmp", "tmp"] {
+        fs::DirBuilder::new().recursive(true).mode(0o755).create(base.join(name))?;
+    }
+    for name in ["tmp", "var/tmp"] {
+        fs::set_permissions(base.join(name), fs::Permissions::from_mode(0o1777))?;
+    }
+    let etc = base.join("etc");
+    let passwd = format!(
+        "root:x:0:0:root:/root:/bin/bash\nuser:x:{USER}:{USER}:user:/home/user:/bin/bash\n\
+         nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"
+    );
+    fs::write(etc.join("passwd"), passwd)?;
+    fs::write(etc.join("group"), format!("root:x:0:\nuser:x:{USER}:\nnogroup:x:65534:\n"))?;
+    fs::write(etc.join("nsswitch.conf"), "passwd: files\ngroup: files\nhosts: files\n")?;
+    fs::write(etc.join("hosts"), "127.0.0.1 localhost world\n")?;
+    fs::write(etc.join("hostname"), "world\n")?;
+    if let Ok(cache) = fs::read("/etc/ld.so.cache") {
+        fs::write(etc.join("ld.so.cache"), cache)?;
+    }
+    let Ok(alternatives) = fs::read_dir("/etc/alternatives") else { return Ok(()) };
+    fs::create_dir(etc.join("alternatives"))?;
+    for link in alternatives.flatten() {
+        if let Ok(target) = fs::read_link(link.path()) {
+            symlink(target, etc.join("alternatives").join(link.file_name()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Puts what is shared into the world at [`ROOT`].
+pub(super) fn mount_shared() -> io::Result<()> {
+    let root = Path::new(ROOT);
+    for shared in fs::read_dir(HOST)? {
+        let shared = shared?;
+        rustix::mount::mount_bind_recursive(shared.path(), root.join(shared.file_name()))?;
+    }
+    rustix::mount::mount_bind_recursive(DEVICES, root.join("dev")).map_err(io::Error::from)
+}

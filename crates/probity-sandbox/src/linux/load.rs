@@ -1,0 +1,80 @@
+//! Trees of worlds: the program sends them, the keeper holds them in memory.
+//!
+//! The program can read what its user can read. The keeper may be somebody else, and only writes what it is sent.
+
+use std::{
+    ffi::OsStr,
+    fs, io,
+    io::BufReader,
+    os::unix::{ffi::OsStrExt as _, fs::symlink, net::UnixStream},
+    path::{Component, Path, PathBuf},
+};
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, Timespec, Timestamps, mknodat, utimensat};
+
+use super::base::TREES;
+use crate::protocol::{Item, ItemKind, Load, receive, receive_json, send_json};
+
+/// Writes the tree that comes over the connection.
+pub(super) fn serve(connection: UnixStream) -> io::Result<()> {
+    let mut from = BufReader::new(connection);
+    let outcome = tree(&mut from).map_err(|error| error.to_string());
+    send_json(from.get_mut(), &outcome)
+}
+
+fn tree(from: &mut BufReader<UnixStream>) -> io::Result<()> {
+    rustix::process::umask(Mode::empty());
+    let Load { tree } = receive_json(from)?;
+    let root = place(tree);
+    let mut directories = Vec::new();
+    while let Some(item) = receive_json::<Option<Item>>(from)? {
+        let path = below(&root, &item.path)?;
+        match &item.kind {
+            ItemKind::Directory => fs::create_dir(&path)?,
+            ItemKind::File => fs::write(&path, receive(from)?)?,
+            ItemKind::Same(first) => fs::hard_link(below(&root, first)?, &path)?,
+            ItemKind::Link(target) => symlink(OsStr::from_bytes(target), &path)?,
+            ItemKind::Pipe => {
+                mknodat(CWD, &path, FileType::Fifo, Mode::from_raw_mode(item.mode), 0)?;
+            }
+        }
+        match item.kind {
+            // What is written into a directory changes its time, and its mode may forbid it.
+            ItemKind::Directory => directories.push((path, item)),
+            ItemKind::File | ItemKind::Same(_) | ItemKind::Link(_) | ItemKind::Pipe => {
+                finish(&path, &item)?
+            }
+        }
+    }
+    directories.iter().rev().try_for_each(|(path, item)| finish(path, item))
+}
+
+fn finish(path: &Path, item: &Item) -> io::Result<()> {
+    if !matches!(item.kind, ItemKind::Link(_)) {
+        rustix::fs::chmod(path, Mode::from_raw_mode(item.mode))?;
+    }
+    let (seconds, nanoseconds) = item.modified;
+    let modified = Timespec { tv_sec: seconds, tv_nsec: nanoseconds.into() };
+    let times = Timestamps { last_access: modified, last_modification: modified };
+    utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW).map_err(io::Error::from)
+}
+
+/// Where the tree with this number is.
+pub(super) fn place(tree: u32) -> PathBuf {
+    Path::new(TREES).join(tree.to_string())
+}
+
+fn below(root: &Path, path: &[u8]) -> io::Result<PathBuf> {
+    let path = Path::new(OsStr::from_bytes(path));
+    match path.components().all(|component| matches!(component, Component::Normal(_))) {
+        true => Ok(root.join(path)),
+        false => Err(io::Error::other("a path leaves the tree")),
+    }
+}
+
+/// Removes the tree that comes over the connection.
+pub(super) fn unload(mut connection: UnixStream) -> io::Result<()> {
+    let Load { tree } = receive_json(&mut connection)?;
+    let outcome = fs::remove_dir_all(place(tree)).map_err(|error| error.to_string());
+    send_json(&mut connection, &outcome)
+}

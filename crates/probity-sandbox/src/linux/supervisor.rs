@@ -1,0 +1,349 @@
+//! The process that puts a world together, starts a command in it, watches it and says what it did.
+//!
+//! It has a user namespace of its own and all rights in it, but none outside. The command sees nothing of it.
+
+use std::{
+    collections::BTreeSet,
+    ffi::CString,
+    io::{self, BufReader},
+    os::{
+        fd::{AsFd, BorrowedFd, OwnedFd},
+        unix::net::UnixStream,
+    },
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    fs::OFlags,
+    io::Errno,
+    mount::MountFlags,
+    net::{AddressFamily, SocketFlags, SocketType},
+    pipe::{PipeFlags, pipe_with},
+    process::{Pid, Signal, WaitId, WaitIdOptions, pidfd_send_signal, waitid},
+    thread::UnshareFlags,
+};
+
+use super::{
+    Doing as _, USER, base, calls,
+    changes::{self, Layers},
+    first::{self, Notice, Start},
+    keeper, load,
+    memory::Meter,
+    sys,
+};
+use crate::{
+    execution::{End, Limits},
+    protocol::{Job, Report, receive_json, send, send_json},
+};
+
+/// How long it may take to put a world together.
+const SETTING_UP: Duration = Duration::from_secs(20);
+/// How often the memory of the processes is counted.
+const TICK: Duration = Duration::from_millis(50);
+/// How many files, directories and links an execution may make.
+const INODES: u32 = 8192;
+
+/// Answers a [`Job`] that comes over the connection.
+pub(super) fn serve(connection: UnixStream, keeper: Pid) -> io::Result<()> {
+    let mut connection = BufReader::new(connection);
+    let job: Job = receive_json(&mut connection)?;
+    let mut connection = connection.into_inner();
+    match execute(&job, keeper, connection.as_fd()) {
+        Ok((report, streams)) => {
+            send_json(&mut connection, &Ok::<_, String>(report))?;
+            streams.iter().try_for_each(|stream| send(&mut connection, stream))
+        }
+        Err(why) => send_json(&mut connection, &Err::<Report, _>(why)),
+    }
+}
+
+fn execute(
+    job: &Job,
+    keeper: Pid,
+    caller: BorrowedFd<'_>,
+) -> Result<(Report, [Vec<u8>; 2]), String> {
+    sys::default_signals();
+    leave_for_namespaces(keeper)?;
+    let layers = mount_world(job)?;
+    let (running, mut streams) = start(job)?;
+    let (end, refused, took) = Watch::new(running, &job.limits, caller).until_end(&mut streams)?;
+    let changes = changes::list(&layers, job.limits.disk).doing("listing what has changed")?;
+    let totals = [streams[0].total, streams[1].total];
+    let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+    let report = Report { end, totals, changes, refused, took_us };
+    Ok((report, streams.map(|stream| stream.kept)))
+}
+
+fn leave_for_namespaces(keeper: Pid) -> Result<(), String> {
+    let outside = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    let namespaces = UnshareFlags::NEWUSER
+        | UnshareFlags::NEWNS
+        | UnshareFlags::NEWNET
+        | UnshareFlags::NEWIPC
+        | UnshareFlags::NEWUTS
+        | UnshareFlags::NEWCGROUP;
+    sys::unshare(namespaces).doing("making namespaces")?;
+    keeper::map_ids((USER, outside.0), (USER, outside.1))?;
+    keeper::die_with(keeper)?;
+    rustix::system::sethostname(b"world").doing("naming the host")
+}
+
+/// Mounts everything but `/proc`, which belongs to processes that do not exist yet.
+fn mount_world(job: &Job) -> Result<Layers, String> {
+    let lower = load::place(job.tree);
+    let quiet = MountFlags::NOSUID | MountFlags::NODEV;
+    let size = CString::new(format!("mode=0755,size={},nr_inodes={INODES}", job.limits.disk))
+        .doing("options of the scratch")?;
+    rustix::mount::mount("scratch", base::SCRATCH, "tmpfs", quiet, &*size)
+        .doing("mounting a scratch in memory")?;
+    let (upper, work) = (format!("{}/up", base::SCRATCH), format!("{}/work", base::SCRATCH));
+    for directory in [&upper, &work] {
+        std::fs::create_dir(directory).doing("making a directory in the scratch")?;
+    }
+    let options = format!(
+        "lowerdir={}:{},upperdir={upper},workdir={work},userxattr",
+        lower.display(),
+        base::LOWEST
+    );
+    let options = CString::new(options).doing("options of the overlay")?;
+    rustix::mount::mount("world", base::ROOT, "overlay", quiet, &*options)
+        .doing("mounting the overlay")?;
+    base::mount_shared().doing("mounting what the host shares")?;
+    let open = |path: &str| keeper::open_directory(path).doing(path);
+    let lower = [open(&lower.to_string_lossy())?, open(base::LOWEST)?];
+    Ok(Layers { upper: open(&upper)?, lower })
+}
+
+/// What has been started.
+struct Running {
+    /// The first process of the world.
+    process: OwnedFd,
+    /// What it says.
+    notices: OwnedFd,
+}
+
+fn start(job: &Job) -> Result<(Running, [Stream; 2]), String> {
+    let (notices, teller) = rustix::net::socketpair(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC,
+        None,
+    )
+    .doing("making a socket")?;
+    let pipe = || pipe_with(PipeFlags::CLOEXEC).doing("making a pipe");
+    let ((stdout, to_stdout), (stderr, to_stderr)) = (pipe()?, pipe()?);
+    match sys::fork(libc::CLONE_NEWPID).doing("starting the first process")? {
+        sys::Side::Child => {
+            drop((notices, stdout, stderr));
+            first::run(job, &Start { teller, stdout: to_stdout, stderr: to_stderr })
+        }
+        sys::Side::Parent { pidfd, .. } => {
+            let keep = usize::try_from(job.limits.output).unwrap_or(usize::MAX);
+            let streams = [Stream::new(stdout, keep)?, Stream::new(stderr, keep)?];
+            Ok((Running { process: pidfd, notices }, streams))
+        }
+    }
+}
+
+/// One of the streams of the command.
+struct Stream {
+    pipe: Option<OwnedFd>,
+    keep: usize,
+    kept: Vec<u8>,
+    total: u64,
+}
+
+impl Stream {
+    fn new(pipe: OwnedFd, keep: usize) -> Result<Self, String> {
+        rustix::fs::fcntl_setfl(&pipe, OFlags::NONBLOCK).doing("setting up a pipe")?;
+        Ok(Self { pipe: Some(pipe), keep, kept: Vec::new(), total: 0 })
+    }
+
+    /// Takes what is there, but not so much that others have to wait.
+    fn take(&mut self, rounds: usize) {
+        let mut buffer = [0; 64 << 10];
+        for _ in 0..rounds {
+            let Some(pipe) = &self.pipe else { return };
+            match rustix::io::read(pipe, &mut buffer) {
+                Ok(0) | Err(Errno::BADF) => self.pipe = None,
+                Ok(length) => {
+                    let room = self.keep.saturating_sub(self.kept.len()).min(length);
+                    self.kept.extend_from_slice(&buffer[..room]);
+                    self.total += length as u64;
+                }
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+/// The life of a command, from its start to its end.
+struct Watch<'a> {
+    running: Running,
+    limits: &'a Limits,
+    caller: BorrowedFd<'a>,
+    /// Where refused calls are heard of.
+    listener: Option<OwnedFd>,
+    refused: BTreeSet<&'static str>,
+    started: Option<(Instant, Meter)>,
+    since: Instant,
+    killed: Option<End>,
+    ended: Option<(End, Duration)>,
+    gone: bool,
+}
+
+/// Who woke the watch up.
+struct Woken {
+    process: bool,
+    notices: bool,
+    listener: bool,
+    caller: bool,
+}
+
+impl<'a> Watch<'a> {
+    fn new(running: Running, limits: &'a Limits, caller: BorrowedFd<'a>) -> Self {
+        Self {
+            running,
+            limits,
+            caller,
+            listener: None,
+            refused: BTreeSet::new(),
+            started: None,
+            since: Instant::now(),
+            killed: None,
+            ended: None,
+            gone: false,
+        }
+    }
+
+    fn until_end(
+        mut self,
+        streams: &mut [Stream; 2],
+    ) -> Result<(End, Vec<String>, Duration), String> {
+        loop {
+            let woken = self.wait(streams)?;
+            streams.iter_mut().for_each(|stream| stream.take(16));
+            if woken.notices {
+                self.hear()?;
+            }
+            if woken.listener {
+                self.refuse();
+            }
+            self.check(woken.caller);
+            if woken.process {
+                break;
+            }
+        }
+        // All processes of the world are gone when its first is. What they said is still in the pipes.
+        let _ = waitid(WaitId::PidFd(self.running.process.as_fd()), WaitIdOptions::EXITED);
+        while !self.gone && self.hear().is_ok() {}
+        streams.iter_mut().for_each(|stream| stream.take(usize::MAX));
+        let took = |from: &Option<(Instant, Meter)>| {
+            from.as_ref().map_or(Duration::ZERO, |(at, _)| at.elapsed())
+        };
+        let (end, took) = match (self.killed, self.ended) {
+            (Some(end), _) if self.started.is_some() => (end, took(&self.started)),
+            (_, Some(ended)) => ended,
+            (Some(_), None) => return Err("the world was not ready in time".to_owned()),
+            (None, None) => return Err("the first process of the world died".to_owned()),
+        };
+        let refused = self.refused.iter().map(|name| (*name).to_owned()).collect();
+        Ok((end, refused, took))
+    }
+
+    fn wait(&self, streams: &[Stream; 2]) -> Result<Woken, String> {
+        let mut polled = vec![
+            PollFd::new(&self.running.process, PollFlags::IN),
+            PollFd::new(&self.caller, PollFlags::empty()),
+        ];
+        let notices = (!self.gone).then(|| add(&mut polled, &self.running.notices));
+        let listener = self.listener.as_ref().map(|listener| add(&mut polled, listener));
+        for stream in streams {
+            if let Some(pipe) = &stream.pipe {
+                add(&mut polled, pipe);
+            }
+        }
+        match poll(&mut polled, Some(&self.patience())) {
+            Ok(_) => {}
+            Err(Errno::INTR) => polled.iter_mut().for_each(PollFd::clear_revents),
+            Err(error) => return Err(format!("waiting: {error}")),
+        }
+        let at =
+            |index: Option<usize>| index.is_some_and(|index| !polled[index].revents().is_empty());
+        Ok(Woken {
+            process: at(Some(0)),
+            caller: at(Some(1)),
+            notices: at(notices),
+            listener: at(listener),
+        })
+    }
+
+    /// How long nothing needs to be looked at.
+    fn patience(&self) -> Timespec {
+        let left = match &self.started {
+            Some((at, _)) => self.limits.time.saturating_sub(at.elapsed()).min(TICK),
+            None => SETTING_UP.saturating_sub(self.since.elapsed()),
+        };
+        Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() }
+    }
+
+    /// Hears what the first process has to say.
+    fn hear(&mut self) -> Result<(), String> {
+        match first::receive(&self.running.notices).doing("hearing of the first process")? {
+            Some(Notice::Failed(why)) => return Err(why),
+            Some(Notice::Started(listener)) => {
+                self.listener = Some(listener);
+                let proc =
+                    keeper::open_directory("/proc").doing("opening the /proc of the world")?;
+                self.started = Some((Instant::now(), Meter::new(proc)));
+            }
+            Some(Notice::Ended(end)) => {
+                let took = self.started.as_ref().map_or(Duration::ZERO, |(at, _)| at.elapsed());
+                self.ended = Some((end, took));
+            }
+            None => self.gone = true,
+        }
+        Ok(())
+    }
+
+    /// Refuses a system call.
+    fn refuse(&mut self) {
+        let Some(listener) = &self.listener else { return };
+        match sys::asked_call(listener) {
+            Ok((ticket, number)) => {
+                let name = calls::refused_name(number);
+                self.refused.extend(name);
+                let errno = if name.is_some() { libc::EPERM } else { libc::ENOSYS };
+                // It fails if the asking process is gone by now.
+                let _ = sys::refuse_call(listener, ticket, errno);
+            }
+            // The asking process is gone.
+            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {}
+            Err(_) => self.listener = None,
+        }
+    }
+
+    /// Ends the world if it has used up what it may.
+    fn check(&mut self, caller_left: bool) {
+        if self.killed.is_some() || self.ended.is_some() {
+            return;
+        }
+        let over = match &self.started {
+            Some((at, _)) if at.elapsed() >= self.limits.time => Some(End::TimedOut),
+            Some((_, meter)) if meter.used() > self.limits.memory => Some(End::OutOfMemory),
+            Some(_) => None,
+            None => (self.since.elapsed() >= SETTING_UP).then_some(End::TimedOut),
+        };
+        let over = over.or(caller_left.then_some(End::TimedOut));
+        if over.is_some() {
+            self.killed = over;
+            let _ = pidfd_send_signal(&self.running.process, Signal::KILL);
+        }
+    }
+}
+
+fn add<'a>(polled: &mut Vec<PollFd<'a>>, what: &'a OwnedFd) -> usize {
+    polled.push(PollFd::new(what, PollFlags::IN));
+    polled.len() - 1
+}

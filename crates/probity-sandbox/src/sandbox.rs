@@ -1,0 +1,158 @@
+//! The sandbox as programs use it.
+
+use std::{
+    path::PathBuf,
+    sync::{Condvar, Mutex, PoisonError},
+    thread::available_parallelism,
+};
+
+use crate::{
+    cache::{Cache, Key},
+    execution::{Command, End, Execution, Limits},
+    probe::{self, Means, Obstacle},
+    world::Prepared,
+};
+
+/// The program that is started as keeper.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Keeper {
+    pub(crate) program: PathBuf,
+}
+
+impl Keeper {
+    /// This program, whose `main` calls [`keep`](crate::keep) first.
+    pub fn this_program() -> Self {
+        Self { program: PathBuf::from("/proc/self/exe") }
+    }
+
+    /// Another program whose `main` does so, such as `probity-keeper`.
+    pub fn program(path: impl Into<PathBuf>) -> Self {
+        Self { program: path.into() }
+    }
+}
+
+/// Nothing on this machine can keep a command from doing harm, so none is executed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("commands cannot be executed on this machine: {}", .obstacles.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+pub struct Unavailable {
+    /// What is in the way of each means.
+    pub obstacles: Vec<Obstacle>,
+}
+
+/// Why a command was not executed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// The tree of the world cannot be used.
+    #[error("the world {name} cannot be used: {why}")]
+    World {
+        /// The name of the world.
+        name: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The world could not be put together, or the command not be started in it.
+    #[error("the sandbox could not be set up: {0}")]
+    Setup(String),
+    /// The process that watches over the command died, and the command with it. It can be tried again.
+    #[error("the keeper of the sandbox died: {0}")]
+    Died(String),
+}
+
+/// A way to execute.
+pub(crate) trait Engine: std::fmt::Debug + Send + Sync {
+    fn execute(
+        &self,
+        prepared: &Prepared,
+        command: &Command,
+        limits: &Limits,
+    ) -> Result<Execution, Failure>;
+}
+
+/// Executes commands. It can be used by many threads at once; as many executions run at a time as the machine is good for,
+/// and the others wait.
+#[derive(Debug)]
+pub struct Sandbox {
+    engine: Box<dyn Engine>,
+    means: Means,
+    slots: Slots,
+    cache: Mutex<Cache>,
+}
+
+impl Sandbox {
+    /// The best that this machine offers, tried out.
+    pub fn open(keeper: &Keeper) -> Result<Self, Unavailable> {
+        let (means, engine) = probe::best(keeper)?;
+        let slots = available_parallelism().map_or(2, usize::from).saturating_mul(2);
+        Ok(Self { engine, means, slots: Slots::new(slots), cache: Mutex::default() })
+    }
+
+    /// What keeps commands from doing harm.
+    pub fn means(&self) -> Means {
+        self.means
+    }
+
+    /// What the command does in this world. It is executed once: who asks again hears of the same execution.
+    pub fn execute(
+        &self,
+        prepared: &Prepared,
+        command: &Command,
+        limits: &Limits,
+    ) -> Result<Execution, Failure> {
+        let key = Key::new(prepared, command, limits);
+        if let Some(execution) = self.cache().get(key) {
+            return Ok(execution);
+        }
+        let execution = self.execute_anew(prepared, command, limits)?;
+        // Whether time or memory suffice may be another matter the next time.
+        if !matches!(execution.end, End::TimedOut | End::OutOfMemory) {
+            self.cache().put(key, &execution);
+        }
+        Ok(execution)
+    }
+
+    /// Executes the command, also if that was done before.
+    pub fn execute_anew(
+        &self,
+        prepared: &Prepared,
+        command: &Command,
+        limits: &Limits,
+    ) -> Result<Execution, Failure> {
+        let _slot = self.slots.take();
+        self.engine.execute(prepared, command, limits)
+    }
+
+    fn cache(&self) -> std::sync::MutexGuard<'_, Cache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How many executions may run at a time.
+#[derive(Debug)]
+struct Slots {
+    free: Mutex<usize>,
+    freed: Condvar,
+}
+
+impl Slots {
+    fn new(free: usize) -> Self {
+        Self { free: Mutex::new(free), freed: Condvar::new() }
+    }
+
+    fn take(&self) -> Slot<'_> {
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = self.freed.wait_while(free, |free| *free == 0);
+        *free.unwrap_or_else(PoisonError::into_inner) -= 1;
+        Slot { slots: self }
+    }
+}
+
+struct Slot<'a> {
+    slots: &'a Slots,
+}
+
+impl Drop for Slot<'_> {
+    fn drop(&mut self) {
+        *self.slots.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.slots.freed.notify_one();
+    }
+}

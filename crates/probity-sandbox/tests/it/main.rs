@@ -1,0 +1,4 @@
+//! Executions in real sandboxes.
+
+mod common;
+mod effects;
