@@ -58,6 +58,7 @@ impl KindSpec {
         keys: &[
             "dataset",
             "dataset_config",
+            "env",
             "prompt",
             "prompts",
             "examples",

@@ -61,7 +61,7 @@ pub(crate) fn import(
             // What is imported may have the plain name, in the same folder.
             false => format!("{name}-cases"),
         };
-        let dataset = DatasetDraft { name: dataset, comments: Vec::new(), cases };
+        let dataset = DatasetDraft { name: dataset, cases, ..DatasetDraft::default() };
         draft.runners.push(runner(way, name, &dataset, source, notes));
         draft.datasets.push(dataset);
     }

@@ -78,12 +78,31 @@ pub(crate) fn settle(
         if refused.is_empty() {
             return Ok(Vec::new());
         }
+        let before = size(draft);
         let mut mended = take_out_criteria(draft, notes, &refused, folder);
         mended.extend(take_out_shared(draft, notes, folder));
         take_out(draft, notes, &refused, &mended);
+        // What cannot be taken out would be refused again.
+        if size(draft) == before {
+            return Ok(refused.into_iter().map(Refused::message).collect());
+        }
     }
     let left = refused(draft, room.path(), folder)?;
     Ok(left.into_iter().map(Refused::message).collect())
+}
+
+/// How much there is in a draft: whatever is taken out makes it less.
+fn size(draft: &Draft) -> [usize; 7] {
+    let cases = || draft.datasets.iter().flat_map(|it| &it.cases);
+    [
+        serde_json::to_string(&draft.settings).map_or(0, |it| it.len()),
+        draft.backends.len(),
+        draft.runners.iter().map(|it| 1 + it.backends.len() + it.prompts.len()).sum(),
+        draft.runners.iter().map(|it| it.setup.assertions.len()).sum(),
+        cases().count(),
+        cases().filter(|it| it.case.criteria != Criteria::default()).count(),
+        cases().map(|it| it.case.criteria.assertions.len()).sum(),
+    ]
 }
 
 /// What the loader says about a draft.
@@ -136,6 +155,15 @@ fn without_files(draft: &Draft) -> Draft {
         for value in vars.values_mut() {
             if value.as_str().is_some_and(|it| it.starts_with("file://")) {
                 *value = SOME_FILE.into();
+            }
+        }
+    }
+    // What code makes of cases is known as little as what functions make.
+    for runner in &mut draft.runners {
+        for dataset in &mut runner.dataset {
+            if let DatasetRef::Adapter { of: Some(of), .. } = dataset {
+                *dataset = DatasetRef::Draft(of.clone());
+                runner.setup.dataset_config = None;
             }
         }
     }
@@ -193,8 +221,8 @@ fn of(problem: &Problem, runner: Option<&str>, draft: &Draft, written: &Written)
 /// The names of the datasets that a runner reads.
 fn read_by(runner: &RunnerDraft) -> impl Iterator<Item = &str> {
     let asked = runner.dataset.iter().filter_map(|it| match it {
-        DatasetRef::Draft(name) => Some(name.as_str()),
-        DatasetRef::Function(_) => None,
+        DatasetRef::Draft(name) | DatasetRef::Adapter { of: Some(name), .. } => Some(name.as_str()),
+        DatasetRef::Function(_) | DatasetRef::Adapter { of: None, .. } => None,
     });
     asked.chain(runner.setup.examples.iter().map(|it| it.dataset.as_str()))
 }
@@ -417,7 +445,12 @@ fn remove(draft: &mut Draft, parts: &[Part]) {
         draft.datasets.iter().filter(|it| it.cases.is_empty()).map(|it| it.name.clone()).collect();
     draft.datasets.retain(|it| !it.cases.is_empty());
     for runner in &mut draft.runners {
-        runner.dataset.retain(|it| !matches!(it, DatasetRef::Draft(name) if empty.contains(name)));
+        runner.dataset.retain(|it| match it {
+            DatasetRef::Draft(name) | DatasetRef::Adapter { of: Some(name), .. } => {
+                !empty.contains(name)
+            }
+            DatasetRef::Function(_) | DatasetRef::Adapter { of: None, .. } => true,
+        });
     }
     draft.runners.retain(|it| !it.backends.is_empty() && !it.dataset.is_empty());
 }

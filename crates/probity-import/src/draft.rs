@@ -31,6 +31,8 @@ pub struct Draft {
     pub runners: Vec<RunnerDraft>,
     /// The cases.
     pub datasets: Vec<DatasetDraft>,
+    /// Functions of ours that are written beside the suite, by the names of their files.
+    pub adapters: BTreeMap<String, String>,
 }
 
 impl Draft {
@@ -49,8 +51,27 @@ impl Draft {
             number += 1;
             name = format!("{base}-{number}");
         }
-        self.scorers.push(ScorerDraft { name: name.clone(), node: node.to_owned() });
+        self.scorers.push(ScorerDraft {
+            name: name.clone(),
+            node: node.to_owned(),
+            is_adapter: false,
+            env: Vec::new(),
+        });
         name
+    }
+
+    /// The name of the scorer that an adapter is. It is added if there is none yet.
+    pub fn adapted_scorer(&mut self, adapter: &str, env: &[&str]) -> String {
+        let stem = adapter.split('.').next().unwrap_or(adapter);
+        if !self.scorers.iter().any(|it| it.is_adapter && it.node == adapter) {
+            self.scorers.push(ScorerDraft {
+                name: stem.to_owned(),
+                node: adapter.to_owned(),
+                is_adapter: true,
+                env: env.iter().map(|it| (*it).to_owned()).collect(),
+            });
+        }
+        stem.to_owned()
     }
 }
 
@@ -62,6 +83,12 @@ pub struct ScorerDraft {
     pub name: String,
     /// The file and the function in it, relative to the folder of the suite.
     pub node: String,
+    /// Whether the file is one of the draft's adapters.
+    #[serde(skip)]
+    pub is_adapter: bool,
+    /// Variables that it sees.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub env: Vec<String>,
 }
 
 /// Settings at the top of a suite.
@@ -207,6 +234,9 @@ pub struct BackendDraft {
     /// The file with the function, relative to the folder of the import.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
+    /// The adapter of the draft that is the function, instead of a file.
+    #[serde(skip)]
+    pub adapter: Option<String>,
     /// What the function is told.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub config: Map<String, Value>,
@@ -243,6 +273,7 @@ impl BackendDraft {
             aws_service: None,
             command: Vec::new(),
             file: None,
+            adapter: None,
             config: Map::new(),
             env: Vec::new(),
         }
@@ -283,6 +314,13 @@ pub enum DatasetRef {
     Draft(String),
     /// A function that makes them: `tests.py:generate`, relative to the folder of the import.
     Function(String),
+    /// An adapter of the draft that makes them, if need be of one of its datasets.
+    Adapter {
+        /// The name of its file.
+        name: String,
+        /// The dataset.
+        of: Option<String>,
+    },
 }
 
 /// What a runner says about all its cases. Cases that need another setup need another runner.
@@ -291,6 +329,9 @@ pub struct Setup {
     /// What functions that make its cases are told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dataset_config: Option<Value>,
+    /// Variables that functions see that make its prompts and cases.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub env: Vec<String>,
     /// Who judges.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub judge: Option<String>,
@@ -385,6 +426,15 @@ pub enum Asks {
     Template(String),
     /// A conversation; its texts are templates. In the form that suites have.
     Messages(Value),
+    /// A template that makes a conversation, as JSON.
+    MessagesTemplate(String),
+    /// An adapter of the draft that makes the prompt, and the variables that it sees.
+    Adapter {
+        /// The name of its file.
+        name: String,
+        /// The variables.
+        env: Vec<String>,
+    },
     /// A function: `prompt.py:make`, relative to the folder of the import.
     Function(String),
 }
@@ -396,6 +446,8 @@ pub struct DatasetDraft {
     pub name: String,
     /// What is worth knowing about it.
     pub comments: Vec<String>,
+    /// Whether code reads it, which takes a line for each case.
+    pub is_for_code: bool,
     /// Its cases.
     pub cases: Vec<CaseDraft>,
 }

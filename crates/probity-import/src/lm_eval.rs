@@ -284,7 +284,7 @@ impl Making<'_> {
             setup: Setup { examples, ..setup(task) },
             prompts: vec![variant],
         });
-        self.draft.datasets.push(DatasetDraft { name: dataset, comments: Vec::new(), cases });
+        self.draft.datasets.push(DatasetDraft { name: dataset, cases, ..DatasetDraft::default() });
     }
 
     /// The examples of a task, as a dataset of their own.
@@ -330,7 +330,12 @@ impl Making<'_> {
         if count == 0 {
             return None;
         }
-        self.draft.datasets.push(DatasetDraft { name: dataset.clone(), comments, cases });
+        self.draft.datasets.push(DatasetDraft {
+            name: dataset.clone(),
+            comments,
+            cases,
+            ..DatasetDraft::default()
+        });
         Some(Examples { dataset, count: Some(count), seed })
     }
 

@@ -259,7 +259,7 @@ impl Making<'_> {
             setup,
             prompts: if is_plain { Vec::new() } else { vec![variant] },
         });
-        self.draft.datasets.push(DatasetDraft { name: dataset, comments: Vec::new(), cases });
+        self.draft.datasets.push(DatasetDraft { name: dataset, cases, ..DatasetDraft::default() });
     }
 
     /// The samples in a file of the registry.

@@ -3,6 +3,7 @@
 //! `config` walks the configuration and puts the parts together. `providers` and `prompts` say who is asked
 //! and how; `tests`, with `vars`, `assertions`, `expected` and `transform`, what is asked and expected.
 
+mod adapters;
 mod assemble;
 mod assertions;
 mod config;

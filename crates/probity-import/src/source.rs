@@ -188,6 +188,25 @@ impl Source {
         Ok(relative(&self.suite_folder, &path))
     }
 
+    /// The path from the folder of the suite to a file of the user's that need not be there yet.
+    pub fn reference_later(&self, name: &str) -> Result<String, Unreadable> {
+        if self.root.join(name).exists() {
+            return self.reference(name);
+        }
+        let mut path = self.root.clone();
+        for part in Path::new(name).components() {
+            match part {
+                Component::ParentDir => drop(path.pop()),
+                Component::CurDir => {}
+                Component::Prefix(_) | Component::RootDir | Component::Normal(_) => path.push(part),
+            }
+        }
+        if !self.allow_outside && !path.starts_with(&self.root) {
+            return Err(Unreadable::Outside { name: name.to_owned() });
+        }
+        Ok(relative(&self.suite_folder, &path))
+    }
+
     /// Checks that a folder is there and may be named in the suite, and gives its path from the folder of
     /// the suite.
     pub fn reference_folder(&self, name: &str) -> Result<String, Unreadable> {

@@ -13,6 +13,8 @@ use crate::draft::{
 
 /// The name of the suite.
 pub const SUITE: &str = "probity.toml";
+/// The folder of the functions that an import writes.
+const ADAPTERS: &str = "adapters";
 /// Cases beyond which a dataset is written a line each.
 const MOST_YAML_CASES: usize = 500;
 /// Lines and bytes beyond which a prompt has a file of its own.
@@ -75,6 +77,9 @@ pub fn render(draft: &Draft, prefix: &str) -> Written {
         let file = (dataset_file(dataset), dataset_text(dataset));
         writing.written.files.push(file);
     }
+    for (name, text) in &draft.adapters {
+        writing.written.files.push((format!("{ADAPTERS}/{name}"), text.clone()));
+    }
     for (at, runner) in draft.runners.iter().enumerate() {
         writing.runner(at, runner, &draft.datasets);
     }
@@ -97,9 +102,14 @@ pub fn anchored(draft: &Draft, folder: &Path) -> Draft {
 }
 
 /// The name of a dataset's file.
-pub(crate) fn dataset_file(DatasetDraft { name, cases, .. }: &DatasetDraft) -> String {
-    let suffix = if cases.len() > MOST_YAML_CASES { "jsonl" } else { "yaml" };
-    format!("{name}.{suffix}")
+pub(crate) fn dataset_file(dataset: &DatasetDraft) -> String {
+    let suffix = if is_lines(dataset) { "jsonl" } else { "yaml" };
+    format!("{}.{suffix}", dataset.name)
+}
+
+/// Whether each case of a dataset is written in a line.
+const fn is_lines(dataset: &DatasetDraft) -> bool {
+    dataset.is_for_code || dataset.cases.len() > MOST_YAML_CASES
 }
 
 fn dataset_text(dataset: &DatasetDraft) -> String {
@@ -107,7 +117,7 @@ fn dataset_text(dataset: &DatasetDraft) -> String {
     for line in dataset.comments.iter().flat_map(|it| it.lines()) {
         text.extend(["# ", line, "\n"]);
     }
-    let format = if dataset.cases.len() > MOST_YAML_CASES { Format::Jsonl } else { Format::Yaml };
+    let format = if is_lines(dataset) { Format::Jsonl } else { Format::Yaml };
     // JSON can say whatever a case has, and a text takes all of it.
     let cases = || -> Result<Vec<u8>, dataset::WriteError> {
         let mut writer = Writer::new(format, None, Vec::new())?;
@@ -171,29 +181,52 @@ impl Writing<'_> {
         self.begin(Part::Backend(at), &backend.comments, &head);
         for (key, value) in fields(backend) {
             self.pair(&key, &value);
+            if let (Some(name), "kind") = (&backend.adapter, key.as_str()) {
+                self.pair("file", &Value::from(self.adapter(name)));
+            }
         }
+    }
+
+    /// An adapter as the suite names it.
+    fn adapter(&self, name: &str) -> String {
+        format!("{}{ADAPTERS}/{name}", self.prefix)
     }
 
     fn scorer(&mut self, scorer: &ScorerDraft) {
         self.begin(Part::Settings, &[], &format!("[scorers.{}]", toml_key(&scorer.name)));
         for (key, value) in fields(scorer) {
-            self.pair(&key, &value);
+            match key.as_str() {
+                "node" if scorer.is_adapter => {
+                    self.pair(&key, &Value::from(self.adapter(&scorer.node)));
+                }
+                _ => self.pair(&key, &value),
+            }
         }
     }
 
     fn runner(&mut self, at: usize, runner: &RunnerDraft, datasets: &[DatasetDraft]) {
         self.begin(Part::Runner(at), &runner.comments, "[[runners]]");
+        let file = |name: &str| {
+            let known = datasets.iter().find(|it| it.name == *name);
+            format!("{}{}", self.prefix, known.map(dataset_file).unwrap_or_default())
+        };
         let named = runner.dataset.iter().map(|it| match it {
             DatasetRef::Function(named) => Value::from(format!("file://{named}")),
-            DatasetRef::Draft(name) => {
-                let known = datasets.iter().find(|it| it.name == *name);
-                let file = known.map(dataset_file).unwrap_or_default();
-                Value::from(format!("{}{file}", self.prefix))
+            DatasetRef::Adapter { name, .. } => {
+                Value::from(format!("file://{}", self.adapter(name)))
             }
+            DatasetRef::Draft(name) => Value::from(file(name)),
+        });
+        let read = runner.dataset.iter().find_map(|it| match it {
+            DatasetRef::Adapter { of: Some(of), .. } => Some(file(of)),
+            DatasetRef::Adapter { .. } | DatasetRef::Function(_) | DatasetRef::Draft(_) => None,
         });
         let mut named: Vec<Value> = named.collect();
         let named = if named.len() == 1 { named.remove(0) } else { Value::Array(named) };
-        for (key, value) in fields(runner) {
+        for (key, mut value) in fields(runner) {
+            if let (Some(file), "dataset_config") = (&read, key.as_str()) {
+                value["cases"] = Value::from(file.as_str());
+            }
             self.pair(&key, &value);
             if key == "name" {
                 self.pair("dataset", &named);
@@ -223,7 +256,9 @@ impl Writing<'_> {
         self.pair("name", &Value::from(variant.name.as_str()));
         match &variant.asks {
             Asks::Function(named) => self.pair("file", &Value::from(named.as_str())),
+            Asks::Adapter { name, .. } => self.pair("file", &Value::from(self.adapter(name))),
             Asks::Messages(messages) => self.pair("messages", messages),
+            Asks::MessagesTemplate(text) => self.pair("messages", &Value::from(text.as_str())),
             Asks::Template(text) if is_long(text) => {
                 let own = variant.file.clone();
                 let name = own.unwrap_or_else(|| self.prompt_file(&variant.name, text));

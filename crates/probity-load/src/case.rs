@@ -18,5 +18,5 @@ pub(crate) use decode::{
 pub use decode::{Decoded, decode};
 pub use fields::{Fields, Finding, Findings, did_you_mean};
 pub(crate) use judging::rubric_prompt;
-pub use made::made_prompt;
+pub use made::{made_messages, made_prompt};
 pub use made_test::{made_cases, promptfoo_threshold};

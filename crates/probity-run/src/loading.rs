@@ -44,6 +44,8 @@ struct Blocking {
     start: Start,
     run: Function,
     limit: Duration,
+    /// Variables that it sees beside the usual ones.
+    env: Vec<String>,
     redactor: Redactor,
     held: Mutex<Option<Held>>,
 }
@@ -56,7 +58,7 @@ struct Held {
 }
 
 impl Blocking {
-    fn new(named: &str, site: &Site<'_>) -> Result<Self, String> {
+    fn new(named: &str, env: &[String], site: &Site<'_>) -> Result<Self, String> {
         let (path, function) = split_name(named);
         let start = match Language::of(path) {
             Some(Language::JavaScript) => Start::Node(named.to_owned()),
@@ -68,8 +70,10 @@ impl Blocking {
         let place = Place::new(site.folder, site.env.clone());
         let run = Function::file(named, None, &place.folder);
         inputs::note(&site.folder.join(path));
-        let (limit, redactor) = (site.function_timeout, site.redactor.clone());
-        let made = Self { place, start, run, limit, redactor, held: Mutex::default() };
+        let (limit, mut redactor) = (site.function_timeout, site.redactor.clone());
+        redactor.add_chosen(&site.env, env);
+        let env = env.to_vec();
+        let made = Self { place, start, run, limit, env, redactor, held: Mutex::default() };
         made.pool().check(&made.place)?;
         Ok(made)
     }
@@ -79,7 +83,7 @@ impl Blocking {
             start: self.start.clone(),
             workers: 1,
             timeout: self.limit,
-            env: Vec::new(),
+            env: self.env.clone(),
             memory: None,
             may_repeat: true,
         })
@@ -123,7 +127,7 @@ impl PromptFunctions {
     pub(crate) fn of(runner: &RunnerConfig, site: &Site<'_>) -> Result<Self, Box<Problem>> {
         let mut functions = BTreeMap::new();
         for Template { text, at } in runner.prompts.iter().filter_map(|it| it.function.as_ref()) {
-            let function = Blocking::new(text, site);
+            let function = Blocking::new(text, &runner.env, site);
             let function = function.map_err(|why| Box::new(at.unusable(BAD, &why)))?;
             functions.insert(text.clone(), PromptFunction { function, made: Mutex::default() });
         }
@@ -219,7 +223,7 @@ impl DatasetFiles {
             match function::in_file(name).zip(runner.dataset_at.as_ref()) {
                 None => files.paths.push(site.folder.join(name)),
                 Some((named, at)) => {
-                    let made = generate(named, runner.dataset_config.as_ref(), site)
+                    let made = generate(named, runner, site)
                         .and_then(|cases| files.keep(name, &cases).map_err(|it| it.to_string()));
                     made.map_err(|why| {
                         Box::new(at.unusable(BAD, &format!("`{name}` made no cases: {why}")))
@@ -253,9 +257,9 @@ impl DatasetFiles {
 }
 
 /// The cases that a function makes, one a line.
-fn generate(named: &str, config: Option<&Value>, site: &Site<'_>) -> Result<String, String> {
-    let function = Blocking::new(named, site)?;
-    let made = function.call(config.into_iter().collect::<Vec<_>>());
+fn generate(named: &str, runner: &RunnerConfig, site: &Site<'_>) -> Result<String, String> {
+    let function = Blocking::new(named, &runner.env, site)?;
+    let made = function.call(runner.dataset_config.iter().collect::<Vec<_>>());
     function.rest();
     let Value::Array(cases) = made? else {
         return Err("it returned no list".to_owned());

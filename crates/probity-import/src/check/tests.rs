@@ -121,7 +121,12 @@ fn a_file_belongs_to_the_runner_that_reads_it() {
 #[test]
 fn what_cannot_be_taken_out_is_said() {
     let mut draft = draft(vec![("a", vec![case("0", "q")])]);
-    draft.scorers.push(ScorerDraft { name: "s".to_owned(), node: String::new() });
+    draft.scorers.push(ScorerDraft {
+        name: "s".to_owned(),
+        node: String::new(),
+        is_adapter: false,
+        env: Vec::new(),
+    });
     let folder = tempfile::tempdir().unwrap();
     let left = settle(&mut draft, &mut Notes::default(), folder.path()).unwrap();
     insta::assert_snapshot!(left.join("\n"), @r"

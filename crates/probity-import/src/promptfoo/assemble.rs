@@ -15,8 +15,8 @@ use super::{
     prompts::{self, Prompt},
     providers::{Provider, Takes},
     templates,
-    tests::{Generator, Test, Tests},
-    transform,
+    tests::{Generator, Test, Tests, VarsCode},
+    transform, vars,
 };
 use crate::{
     ImportError, NOBODY,
@@ -35,6 +35,8 @@ struct Group {
     /// What is said of these tests alone.
     own: Setup,
     inherits: bool,
+    /// The code that makes their variables.
+    code: Option<VarsCode>,
     /// What is said of them in all.
     setup: Setup,
     cases: Vec<CaseDraft>,
@@ -71,8 +73,12 @@ pub(super) fn assemble(
     }
     for (number, group) in groups.into_iter().enumerate() {
         let name = if number == 0 { "cases".to_owned() } else { format!("cases-{}", number + 1) };
-        let Group { around, prompts: wanted, providers: asked, setup, cases, .. } = group;
-        let dataset = vec![DatasetRef::Draft(name.clone())];
+        let Group { around, prompts: wanted, providers: asked, mut setup, cases, code, .. } = group;
+        let is_for_code = code.is_some();
+        let dataset = vec![match code {
+            None => DatasetRef::Draft(name.clone()),
+            Some(code) => made_by_code(&name, &code, &prompts, &mut setup, context),
+        }];
         let cases_at = cases.first().map_or_else(|| at.clone(), |it| it.at.clone());
         let base = RunnerDraft {
             name: "tests".to_owned(),
@@ -92,18 +98,23 @@ pub(super) fn assemble(
         let chosen: Vec<&Prompt> = chosen.iter().collect();
         let asked: Vec<&Provider> = providers.iter().filter(|it| it.is_among(&asked)).collect();
         add_runners(&base, &chosen, &asked, &cases, context);
-        context.draft.datasets.push(DatasetDraft { name, comments: Vec::new(), cases });
+        context.draft.datasets.push(DatasetDraft {
+            name,
+            is_for_code,
+            cases,
+            ..DatasetDraft::default()
+        });
     }
     let asked: Vec<&Provider> = providers.iter().collect();
-    for Generator { named, config, at } in tests.functions {
+    for Generator { dataset, config, env, at } in tests.functions {
         let base = RunnerDraft {
             name: "tests".to_owned(),
             at,
             comments: Vec::new(),
             kind: None,
-            dataset: vec![DatasetRef::Function(named)],
+            dataset: vec![dataset],
             backends: Vec::new(),
-            setup: Setup { dataset_config: config, ..tests.setup.clone() },
+            setup: Setup { dataset_config: config, env, ..tests.setup.clone() },
             prompts: Vec::new(),
         };
         let chosen: Vec<&Prompt> = prompts.iter().collect();
@@ -113,6 +124,27 @@ pub(super) fn assemble(
         true => Err(ImportError::shape("no provider is asked any of the prompts")),
         false => Ok(()),
     }
+}
+
+/// The dataset that an adapter makes of one of the draft's, whose variables need code. What all cases have is
+/// told to the code, too.
+fn made_by_code(
+    dataset: &str,
+    code: &VarsCode,
+    prompts: &[Prompt],
+    setup: &mut Setup,
+    context: &mut Context<'_>,
+) -> DatasetRef {
+    let asked = prompts.iter().flat_map(|it| prompts::texts_of(&it.variant.asks)).next();
+    let mut config = serde_json::json!({ "prompt": asked.unwrap_or_default() });
+    if let Some(transform) = &code.transform {
+        config["transform"] = Value::from(transform.as_str());
+    }
+    let shared = std::mem::take(&mut setup.prompt_vars);
+    config["shared"] = Value::Object(shared.clone().into_iter().collect());
+    setup.prompt_vars = shared.into_iter().filter(|(_, value)| !vars::is_made(value)).collect();
+    setup.dataset_config = Some(config);
+    DatasetRef::Adapter { name: context.adapter("cases.mjs"), of: Some(dataset.to_owned()) }
 }
 
 /// What stands around a prompt has no place in a conversation.
@@ -126,13 +158,14 @@ fn note_around(prompts: &[&Prompt], at: &At, context: &mut Context<'_>) {
 
 fn grouped(tests: Vec<Test>, shared: &Setup) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
-    for Test { case, prompts, providers, around, setup: own, inherits } in tests {
+    for Test { case, prompts, providers, around, setup: own, inherits, code } in tests {
         let same = |it: &&mut Group| {
             it.prompts == prompts
                 && it.providers == providers
                 && it.around == around
                 && it.own == own
                 && it.inherits == inherits
+                && it.code == code
         };
         match groups.iter_mut().find(same) {
             Some(group) => group.cases.push(case),
@@ -145,7 +178,16 @@ fn grouped(tests: Vec<Test>, shared: &Setup) -> Vec<Group> {
                     ..own.clone()
                 };
                 let cases = vec![case];
-                groups.push(Group { around, prompts, providers, own, inherits, setup, cases });
+                groups.push(Group {
+                    around,
+                    prompts,
+                    providers,
+                    own,
+                    inherits,
+                    code,
+                    setup,
+                    cases,
+                });
             }
         }
     }
@@ -206,7 +248,7 @@ fn backend_for_chats(
 }
 
 const fn is_chat(asks: &Asks) -> bool {
-    matches!(asks, Asks::Messages(_))
+    matches!(asks, Asks::Messages(_) | Asks::MessagesTemplate(_))
 }
 
 /// Adds a runner for all providers that are asked the same prompts in the same way.
@@ -236,6 +278,7 @@ fn add_runners(
             let variants: Vec<_> = alike.map(|it| it.variant.clone()).collect();
             for (backend, variants) in takeable(provider, variants, context) {
                 let mut setup = provider.completed(&base.setup);
+                setup.env.extend(seen_by_prompts(&variants));
                 if takes_formats(provider, context) {
                     setup.response_format = setup.response_format.or_else(|| format.clone());
                 }
@@ -258,6 +301,17 @@ fn add_runners(
         add_missing_vars(&mut runner, cases);
         context.draft.runners.push(runner);
     }
+}
+
+/// The variables that adapters see that make prompts.
+fn seen_by_prompts(variants: &[VariantDraft]) -> BTreeSet<String> {
+    let of = |it: &VariantDraft| match &it.asks {
+        Asks::Adapter { env, .. } => env.clone(),
+        Asks::Template(_) | Asks::Messages(_) | Asks::MessagesTemplate(_) | Asks::Function(_) => {
+            Vec::new()
+        }
+    };
+    variants.iter().flat_map(of).collect()
 }
 
 /// Whether a provider is sent the form of answers. promptfoo tells the others nothing of it either.

@@ -1,5 +1,6 @@
 //! promptfoo's assertions. Ours have the same names where they mean the same.
 
+pub(super) mod adapted;
 mod values;
 
 use probity_core::{
@@ -11,7 +12,7 @@ use probity_load::{case::promptfoo_threshold, template};
 
 use super::{
     Context, list, nunjucks,
-    options::{Helpers, helpers},
+    options::{self, Helpers, helpers},
     transform,
 };
 use crate::cases::text;
@@ -25,20 +26,19 @@ const CARRIED: &[&str] =
 const FOREIGN: &[(&str, &str)] = &[
     ("agent-rubric", "no agent judges here"),
     ("answer-relevance", "ours of the same name counts statements instead of comparing embeddings"),
-    ("classifier", "no classifiers are asked"),
     ("conversation-relevance", "conversations are judged turn by turn"),
     ("gleu", "there is no GLEU; `bleu` is near"),
     ("guardrails", "what guardrails of a service say is not read"),
     ("human", "people grade in other places"),
     ("meteor", "there is no METEOR; `rouge-l` is near"),
-    ("moderation", "no moderation service is asked"),
     ("pi", "the service is not asked"),
     ("ruby", "Ruby is not run; a scorer with a `command` can"),
-    ("search-rubric", "judges do not search"),
     ("skill-used", "runners of kind `activation` look at skills"),
     ("tool-call-f1", "`tool-called` and `tools-in-order` look at calls"),
-    ("webhook", "a scorer with a `command` can ask a service"),
 ];
+
+/// `llm-rubric` by a judge who searches the web.
+const SEARCH_RUBRIC: &str = "search-rubric";
 
 /// What a list of assertions says.
 #[derive(Clone, Debug, Default)]
@@ -69,7 +69,8 @@ pub(super) fn known(name: &str) -> Option<AssertionKind> {
 
 /// Whether a name is one of promptfoo's that we do not have.
 pub(super) fn is_foreign(name: &str) -> bool {
-    why_foreign(name).is_some()
+    let plain = name.strip_prefix("not-").unwrap_or(name);
+    why_foreign(name).is_some() || adapted::is_adapted(name) || plain == SEARCH_RUBRIC
 }
 
 fn why_foreign(name: &str) -> Option<&'static str> {
@@ -122,7 +123,13 @@ fn one(node: &Node, context: &mut Context<'_>) -> Option<(Assertion, Helpers)> {
         context.lost(node, "an assertion without a type", ADVICE);
         return None;
     };
-    let Some(kind) = known(&name) else {
+    if adapted::is_adapted(&name) {
+        let made = adapted::made(&name, node, context)?;
+        return Some((with_weight(made, node, context), Helpers::default()));
+    }
+    let searches = name.strip_prefix("not-").unwrap_or(&name) == SEARCH_RUBRIC;
+    let called = if searches { name.replace(SEARCH_RUBRIC, "llm-rubric") } else { name.clone() };
+    let Some(kind) = known(&called) else {
         let what = format!("assertion `{name}`");
         context.lost(node, what, why_foreign(&name).unwrap_or(ADVICE));
         return None;
@@ -131,12 +138,18 @@ fn one(node: &Node, context: &mut Context<'_>) -> Option<(Assertion, Helpers)> {
         return set(node, kind, context);
     }
     note_fields(node, kind, context);
-    let mut made = values::made(node, kind, context)?;
-    let helpers = helpers(node, context);
-    made.weight = context.number(node, "weight");
+    let made = values::made(node, kind, context)?;
+    let mut helpers = helpers(node, context);
+    let mut made = with_weight(made, node, context);
     let threshold = context.number(node, "threshold");
     made.threshold = threshold.or_else(|| promptfoo_threshold(kind.test));
-    made.metric = text(node, "metric").map(|it| nunjucks::template(&it));
+    if searches {
+        helpers.judge.get_or_insert_with(|| options::search_judge(&context.at(node), context));
+        made.judging.rubric_prompt = Some(options::search_prompt());
+    }
+    if let Some(similar) = helpers.similar.take() {
+        made = adapted::as_similar(&made, &similar, context);
+    }
     let is_carried = |key: &str| node.get(key).filter(|_| takes(kind, key));
     let config = is_carried("config").map(Node::to_json).filter(|it| !it.is_null());
     made.config = config;
@@ -152,6 +165,15 @@ fn one(node: &Node, context: &mut Context<'_>) -> Option<(Assertion, Helpers)> {
             JudgeOptions { rubric_prompt: helpers.rubric_prompt.clone(), ..made.judging };
     }
     Some((made, Helpers { rubric_prompt: None, ..helpers }))
+}
+
+/// The assertion with how much it counts, and under which name.
+fn with_weight(assertion: Assertion, node: &Node, context: &mut Context<'_>) -> Assertion {
+    Assertion {
+        weight: context.number(node, "weight"),
+        metric: text(node, "metric").map(|it| nunjucks::template(&it)),
+        ..assertion
+    }
 }
 
 /// Whether an assertion may have a field that not all have.
@@ -227,6 +249,12 @@ pub(super) fn templates(assertion: &Assertion) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn assertions_of_adapters_are_known_by_their_names() {
+        assert!(is_foreign("not-classifier") && is_foreign("search-rubric"));
+        assert!(adapted::is_adapted("moderation") && !adapted::is_adapted("similar"));
+    }
 
     #[test]
     fn no_foreign_name_is_known() {

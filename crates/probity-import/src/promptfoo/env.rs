@@ -68,7 +68,7 @@ pub(super) fn names_key(name: &str) -> bool {
     for harmless in ["AUTHOR", "KEYWORD", "TOKENIZ"] {
         name = name.replace(harmless, "");
     }
-    ["KEY", "TOKEN", "SECRET", "PASSWORD", "AUTH", "CREDENTIAL", "COOKIE"]
+    ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSPHRASE", "AUTH", "CREDENTIAL", "COOKIE"]
         .iter()
         .any(|it| name.contains(it))
 }

@@ -7,8 +7,12 @@ use probity_core::{
 };
 use probity_load::{suite::BackendKind, template};
 
+use serde_json::{Map, Value};
+
 use super::{
-    Context, nunjucks,
+    Context,
+    assertions::adapted,
+    nunjucks,
     providers::{Help, helper},
     transform, vars,
 };
@@ -47,6 +51,7 @@ const USED: &[&str] = &[
     "repeat",
     "disableVarExpansion",
     "disableDefaultAsserts",
+    "transformVars",
 ];
 
 /// The options of a test.
@@ -55,6 +60,8 @@ pub(super) struct Options {
     pub(super) helpers: Helpers,
     pub(super) around: Around,
     pub(super) transform: Option<String>,
+    /// JavaScript that makes the variables.
+    pub(super) transform_vars: Option<String>,
     pub(super) repeat: Option<u32>,
     pub(super) keeps_lists: Option<bool>,
     pub(super) without_defaults: bool,
@@ -66,6 +73,10 @@ pub(super) struct Helpers {
     pub(super) judge: Option<String>,
     pub(super) embeddings: Option<String>,
     pub(super) rubric_prompt: Option<RubricPrompt>,
+    /// What the adapter that embeds texts is told, if no backend does.
+    pub(super) similar: Option<Map<String, Value>>,
+    /// What the adapter that classifies is told.
+    pub(super) classifier: Option<Map<String, Value>>,
 }
 
 impl Helpers {
@@ -75,6 +86,8 @@ impl Helpers {
             judge: self.judge.or_else(|| other.judge.clone()),
             embeddings: self.embeddings.or_else(|| other.embeddings.clone()),
             rubric_prompt: self.rubric_prompt.or_else(|| other.rubric_prompt.clone()),
+            similar: self.similar.or_else(|| other.similar.clone()),
+            classifier: self.classifier.or_else(|| other.classifier.clone()),
         }
     }
 }
@@ -105,6 +118,7 @@ impl Options {
                 suffix: around("suffix").unwrap_or_default(),
             },
             transform: made.and_then(|it| transform::read(it, "a transform", context)),
+            transform_vars: node.get("transformVars").and_then(|it| vars::transform(it, context)),
             repeat: context.number(node, "repeat"),
             keeps_lists: boolean(node, "disableVarExpansion"),
             without_defaults: boolean(node, "disableDefaultAsserts").unwrap_or_default(),
@@ -125,6 +139,7 @@ impl Options {
             helpers: self.helpers.or(&other.helpers),
             around,
             transform: self.transform.or_else(|| other.transform.clone()),
+            transform_vars: self.transform_vars.or_else(|| other.transform_vars.clone()),
             repeat: self.repeat.or(other.repeat),
             keeps_lists: self.keeps_lists.or(other.keeps_lists),
             without_defaults: self.without_defaults,
@@ -142,9 +157,15 @@ pub(super) fn helpers(node: &Node, context: &mut Context<'_>) -> Helpers {
         let is_similar = text(node, "type").is_some_and(|it| it.contains("similar"));
         let embeds = if is_plain && is_similar { Some(provider) } else { of_kind("embedding") };
         if let Some(embeds) = embeds {
-            found.embeddings = helper(embeds, Help::Embed, context);
+            found.similar = adapted::helper(embeds, true, context);
+            if found.similar.is_none() {
+                found.embeddings = helper(embeds, Help::Embed, context);
+            }
         }
-        if let Some(judge) = judge.filter(|_| !is_similar) {
+        let classifier = of_kind("classification").or(judge);
+        found.classifier = classifier.and_then(|it| adapted::helper(it, false, context));
+        let judges = !is_similar && (found.classifier.is_none() || !is_plain);
+        if let Some(judge) = judge.filter(|_| judges) {
             found.judge = helper(judge, Help::Judge, context);
         }
     }
@@ -199,13 +220,13 @@ fn text_or_messages(text: &str) -> Option<RubricPrompt> {
         Some(root?.ok()?.to_json())
     });
     match value {
-        Some(value @ serde_json::Value::Array(_)) => messages(&value),
+        Some(value @ Value::Array(_)) => messages(&value),
         Some(_) | None => Some(RubricPrompt::Text(nunjucks::template(text))),
     }
 }
 
-fn messages(value: &serde_json::Value) -> Option<RubricPrompt> {
-    let message = |it: &serde_json::Value| {
+fn messages(value: &Value) -> Option<RubricPrompt> {
+    let message = |it: &Value| {
         let role = match it.get("role")?.as_str()? {
             "system" | "developer" => Role::System,
             "assistant" => Role::Assistant,
@@ -226,6 +247,23 @@ pub(super) fn usual_rubric_prompt() -> RubricPrompt {
 /// The backend that judges if nobody is named.
 pub(super) fn default_judge(at: &At, context: &mut Context<'_>) -> String {
     usual(DEFAULT_JUDGE, "judges", at, context)
+}
+
+/// The backend that judges by what it finds on the web if nobody is named.
+pub(super) fn search_judge(at: &At, context: &mut Context<'_>) -> String {
+    let name = usual(("search-judge", DEFAULT_JUDGE.1), "judges by searching the web", at, context);
+    let search = serde_json::json!([{ "type": "web_search_preview" }]);
+    for backend in context.draft.backends.iter_mut().filter(|it| it.name == name) {
+        backend.kind = BackendKind::OpenaiResponses;
+        backend.extra_body.insert("tools".to_owned(), search.clone());
+    }
+    name
+}
+
+/// The question to judges who search the web.
+pub(super) fn search_prompt() -> RubricPrompt {
+    let search = "Search the web for whatever has to be true or current, and say what you found.";
+    RubricPrompt::Text(RUBRIC_PROMPT.replacen("\n\n", &format!(" {search}\n\n"), 1))
 }
 
 /// The backend that embeds texts if nobody is named.

@@ -164,7 +164,13 @@ impl Reading {
     /// Finds out what a prompt is: a text, a file, or several files.
     fn resolve(&mut self, written: &Written, node: &Node, context: &mut Context<'_>) {
         let raw = written.raw.trim();
-        for scheme in ["langfuse://", "portkey://", "helicone://", "exec:", "package:"] {
+        if let Some(command) = raw.strip_prefix("exec:") {
+            return self.program(command, written, node, context);
+        }
+        if let Some(named) = raw.strip_prefix("langfuse://") {
+            return self.langfuse(named, written, node, context);
+        }
+        for scheme in ["portkey://", "helicone://", "package:"] {
             if raw.starts_with(scheme) {
                 let what = format!("prompt `{raw}` comes from elsewhere");
                 return context.lost(node, what, "write the prompt into a file, and name that");
@@ -240,10 +246,61 @@ impl Reading {
                 }
             }
             "sh" | "bash" | "exe" | "bat" | "cmd" | "ps1" | "rb" | "pl" => {
-                let what = format!("prompt `{file}` is a program");
-                context.lost(node, what, "make the prompt with a function in Python or JavaScript");
+                self.program(file, written, node, context);
             }
             _ => self.text(&read.text, written, node, Some(file), context),
+        }
+    }
+
+    /// A program that prints the prompt.
+    fn program(
+        &mut self,
+        command: &str,
+        written: &Written,
+        node: &Node,
+        context: &mut Context<'_>,
+    ) {
+        let mut words = providers::words(command);
+        if words.is_empty() {
+            return context.lost(node, "`exec:` without a program", "name the program");
+        }
+        for word in &mut words {
+            if context.source.has_file(word)
+                && let Ok(path) = context.source.reference(word)
+            {
+                *word = if path.contains('/') { path } else { format!("./{path}") };
+            }
+        }
+        let name = context.adapter_with("exec.mjs", "COMMAND", &Value::from(words.clone()));
+        let stem = words[0].rsplit('/').next().and_then(|it| it.split('.').next());
+        let wanted = stem.unwrap_or("program").to_owned();
+        let at = context.at(node);
+        self.add(written, &wanted, Asks::Adapter { name, env: Vec::new() }, at, context);
+        if let Some(prompt) = self.prompts.last_mut() {
+            prompt.names.push(written.raw.clone());
+        }
+    }
+
+    /// A prompt that is kept at Langfuse: `NAME@LABEL:KIND`, or with a version or a label after a colon.
+    fn langfuse(&mut self, named: &str, written: &Written, node: &Node, context: &mut Context<'_>) {
+        const ENV: &[&str] = &["LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY", "LANGFUSE_HOST"];
+        let named =
+            named.strip_suffix(":chat").or_else(|| named.strip_suffix(":text")).unwrap_or(named);
+        let (name, which) = match named.rsplit_once('@').or_else(|| named.rsplit_once(':')) {
+            Some((name, which)) => (name, Some(which)),
+            None => (named, None),
+        };
+        let mut prompt = serde_json::json!({ "name": name });
+        if let Some(which) = which {
+            let is_version = !named.contains('@') && which.chars().all(|c| c.is_ascii_digit());
+            prompt[if is_version { "version" } else { "label" }] = Value::from(which);
+        }
+        let name = context.adapter_with("langfuse.mjs", "PROMPT", &prompt);
+        let env = ENV.iter().map(|it| (*it).to_owned()).collect();
+        let at = context.at(node);
+        self.add(written, named, Asks::Adapter { name, env }, at, context);
+        if let Some(prompt) = self.prompts.last_mut() {
+            prompt.names.push(written.raw.clone());
         }
     }
 
@@ -417,9 +474,9 @@ pub(super) const OURS: &[&str] = &["prompt", "id", "tags", "category", "difficul
 /// The texts of what is asked.
 pub(super) fn texts_of(asks: &Asks) -> Vec<String> {
     match asks {
-        Asks::Template(text) => vec![text.clone()],
+        Asks::Template(text) | Asks::MessagesTemplate(text) => vec![text.clone()],
         Asks::Messages(messages) => texts_in(messages),
-        Asks::Function(_) => Vec::new(),
+        Asks::Function(_) | Asks::Adapter { .. } => Vec::new(),
     }
 }
 
@@ -460,6 +517,7 @@ fn mapped(asks: &Asks, map: &dyn Fn(&str) -> String) -> Asks {
     match asks {
         Asks::Template(text) => Asks::Template(map(text)),
         Asks::Messages(messages) => Asks::Messages(within(messages, map)),
-        Asks::Function(named) => Asks::Function(named.clone()),
+        Asks::MessagesTemplate(text) => Asks::MessagesTemplate(map(text)),
+        Asks::Function(_) | Asks::Adapter { .. } => asks.clone(),
     }
 }

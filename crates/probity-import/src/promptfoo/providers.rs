@@ -1,5 +1,6 @@
 //! Providers: who is asked, who judges, who embeds texts.
 
+mod adapted;
 mod code;
 mod env;
 mod hosted;
@@ -22,7 +23,7 @@ use crate::{
     cases::{text, texts},
     draft::{BackendDraft, Setup},
 };
-pub(super) use code::note_typescript;
+pub(super) use code::{note_typescript, words};
 use hosted::Hosted;
 pub(super) use keys::without_keys;
 use vendors::{Family, Meaning, meaning};
@@ -243,7 +244,7 @@ fn made(described: &Described<'_>, used: Use, context: &mut Context<'_>) -> Opti
         context.lost(described.node, what, advice);
         return None;
     }
-    let backend = match meaning(&described.id) {
+    let backend = match of_settings(described) {
         Meaning::Server(server) => {
             let embeds = used == Use::Helper(Help::Embed);
             let is_embedder = server.family == Family::Embeddings && server.kind.embeds();
@@ -254,6 +255,9 @@ fn made(described: &Described<'_>, used: Use, context: &mut Context<'_>) -> Opti
             }
             settings::apply(&server, described, &mut backend, &mut provider, context);
             Some(backend)
+        }
+        Meaning::Http(url) if adapted::needs_adapter(described) => {
+            adapted::http(url, described, backend, context)
         }
         Meaning::Http(url) => {
             let made = http::read(url, described, backend, context)?;
@@ -267,6 +271,7 @@ fn made(described: &Described<'_>, used: Use, context: &mut Context<'_>) -> Opti
             provider.transform = both(made.transform, described, context);
             Some(made.backend)
         }
+        Meaning::Adapted(adapted) => adapted::read(&adapted, described, backend, context),
         Meaning::Webhook(url) => {
             provider.takes = Takes::TextOrMessages;
             Some(http::webhook(&url, described, backend, context))
@@ -295,6 +300,15 @@ fn made(described: &Described<'_>, used: Use, context: &mut Context<'_>) -> Opti
     }?;
     context.add_backend(backend);
     Some(provider)
+}
+
+/// What a provider means. Some of its settings are known to one version of an API alone.
+fn of_settings(described: &Described<'_>) -> Meaning {
+    let is_old = described.config.is_some_and(hosted::needs_first_version);
+    match (described.id.strip_prefix("cohere:"), is_old) {
+        (Some(model), true) => Meaning::Hosted(Hosted::Cohere(model.to_owned())),
+        (_, _) => meaning(&described.id),
+    }
 }
 
 /// The transforms of a server's replies and of its provider as one. Of two that cannot be one, that of the
@@ -329,13 +343,17 @@ fn backend_name(described: &Described<'_>, context: &mut Context<'_>) -> String 
         Meaning::Http(_) | Meaning::Webhook(_) | Meaning::Hosted(Hosted::N8n(_)) => {
             "http".to_owned()
         }
-        Meaning::Hosted(Hosted::Replicate(model) | Hosted::TextGeneration(model)) => {
-            model.split(':').next().unwrap_or(&model).to_owned()
-        }
+        Meaning::Hosted(
+            Hosted::Replicate(model) | Hosted::TextGeneration(model) | Hosted::Cohere(model),
+        ) => model.split(':').next().unwrap_or(&model).to_owned(),
         Meaning::Hosted(Hosted::SageMaker(named)) => {
             named.rsplit(':').next().unwrap_or(&named).to_owned()
         }
         Meaning::Exec(_) => "program".to_owned(),
+        Meaning::Adapted(adapted) => match id.split_once("://") {
+            Some(_) => adapted.adapter.trim_end_matches(".mjs").to_owned(),
+            None => id.rsplit(':').next().unwrap_or(id).to_owned(),
+        },
         Meaning::Server(_)
         | Meaning::Echo
         | Meaning::File(_)

@@ -14,10 +14,12 @@ use probity_load::{
     function::{Language, is_code},
     template,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
-    Context, assertions, expected, list,
+    Context,
+    assertions::{self, adapted},
+    expected, list,
     options::{Around, Helpers, Options},
     providers::without_keys,
     transform,
@@ -25,7 +27,7 @@ use super::{
 };
 use crate::{
     cases::text,
-    draft::{CaseDraft, Setup},
+    draft::{CaseDraft, DatasetRef, Setup},
     note::At,
 };
 
@@ -51,6 +53,14 @@ pub(super) struct Test {
     pub(super) setup: Setup,
     /// Whether the assertions for all tests hold for it.
     pub(super) inherits: bool,
+    /// The code that makes its variables, if there is some.
+    pub(super) code: Option<VarsCode>,
+}
+
+/// Code that makes variables: functions that are named in their places, and a transform of all of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct VarsCode {
+    pub(super) transform: Option<String>,
 }
 
 /// What tests stand in.
@@ -75,10 +85,12 @@ pub(super) struct Tests {
 /// A function that makes tests.
 #[derive(Clone, Debug)]
 pub(super) struct Generator {
-    /// It, as a reference.
-    pub(super) named: String,
+    /// It, as the dataset that it makes.
+    pub(super) dataset: DatasetRef,
     /// What it is told.
     pub(super) config: Option<Value>,
+    /// Variables that it looks at.
+    pub(super) env: Vec<String>,
     /// Where it is named.
     pub(super) at: At,
 }
@@ -173,7 +185,9 @@ impl Default {
                 default.shared.insert(name.clone(), value);
             }
         }
-        Self { written, ..default }
+        let helpers = written.helpers.clone().or(&written.options.helpers);
+        let assertions = completed(&written.assertions, &helpers, node, context);
+        Self { written: Written { assertions, ..written }, ..default }
     }
 
     /// What a runner says about tests with these options, beside what is said of all tests.
@@ -245,8 +259,10 @@ fn cases(
         true => &[][..],
         false => &default.written.assertions,
     };
+    let helpers = test.helpers.clone().or(&default.written.helpers).or(&options.helpers);
+    let own_assertions = completed(&test.assertions, &helpers, node, context);
     let made_here: Vec<&Assertion> =
-        inherited.iter().filter(|it| is_filled_in_beforehand(it)).chain(&test.assertions).collect();
+        inherited.iter().filter(|it| is_filled_in_beforehand(it)).chain(&own_assertions).collect();
     let mut cases = Vec::new();
     for vars in vars::combinations(&own, is_expanded, node, context)? {
         let assertions = made_here.iter().map(|it| match is_filled_in_beforehand(it) {
@@ -254,6 +270,9 @@ fn cases(
             false => (*it).clone(),
         });
         let assertions: Vec<Assertion> = assertions.collect();
+        let is_made = vars.values().chain(default.shared.values()).any(vars::is_made);
+        let transform = options.transform_vars.clone();
+        let code = (is_made || transform.is_some()).then_some(VarsCode { transform });
         let id = context.ids.unique(name);
         let asked = vars.get("prompt").or_else(|| default.shared.get("prompt")).cloned();
         let vars = own_vars(&id, vars, &default.shared);
@@ -278,9 +297,28 @@ fn cases(
             around: options.around.clone(),
             setup: setup.clone(),
             inherits: !test.options.without_defaults,
+            code,
         });
     }
     Ok(cases)
+}
+
+/// Assertions with whom a test names for them. Those that nobody can be asked for are left out and noted.
+fn completed(
+    assertions: &[Assertion],
+    helpers: &Helpers,
+    node: &Node,
+    context: &mut Context<'_>,
+) -> Vec<Assertion> {
+    let made = assertions.iter().map(|it| adapted::completed(it, helpers, context));
+    let (lost, kept): (Vec<_>, Vec<_>) = made
+        .collect::<Vec<_>>()
+        .into_iter()
+        .partition(|it| adapted::lacks_classifier(it, &context.draft));
+    for _ in lost {
+        context.lost(node, "assertion `classifier` without a classifier", "name it as `provider`");
+    }
+    kept
 }
 
 /// The variables of a case and those that all have.
@@ -367,6 +405,10 @@ fn collect(node: &Node, context: &mut Context<'_>, found: &mut Found) {
 
 /// The tests of a file, of all files that a pattern means, or those that a function makes.
 fn from_file(node: &Node, named: &str, context: &mut Context<'_>, found: &mut Found) {
+    if let Some(generator) = fetched(node, named, context) {
+        found.functions.push(generator);
+        return;
+    }
     if let Some(why) = elsewhere(named) {
         context.lost(node, format!("tests from `{named}`"), why);
         return;
@@ -379,7 +421,8 @@ fn from_file(node: &Node, named: &str, context: &mut Context<'_>, found: &mut Fo
                 let named = if is_python { format!("{named}:generate_tests") } else { named };
                 let config = node.get("config").filter(|it| !it.entries().is_empty());
                 let config = config.map(|it| without_keys(it, &named, context));
-                found.functions.push(Generator { named, config, at: context.at(node) });
+                let (dataset, at) = (DatasetRef::Function(named), context.at(node));
+                found.functions.push(Generator { dataset, config, env: Vec::new(), at });
             }
             Err(error) => context.unreadable(node, &error),
         }
@@ -414,14 +457,59 @@ fn from_file(node: &Node, named: &str, context: &mut Context<'_>, found: &mut Fo
     }
 }
 
+/// Tests that an adapter fetches when the suite is run: rows of Hugging Face, and tables that have an address.
+fn fetched(node: &Node, named: &str, context: &mut Context<'_>) -> Option<Generator> {
+    const HF_ENV: &[&str] = &["HF_TOKEN", "HF_API_TOKEN", "HUGGING_FACE_HUB_TOKEN"];
+    let (name, config, env) = if let Some(path) = named.strip_prefix("huggingface://datasets/") {
+        ("huggingface.mjs", rows(path), HF_ENV)
+    } else {
+        ("sheet.mjs", json!({ "url": table_address(named)? }), &[][..])
+    };
+    let what = format!("`{named}` is fetched when the suite is run");
+    context.assumed(
+        node,
+        what,
+        "save it as a file and name that, to have the same cases each time",
+    );
+    let dataset = DatasetRef::Adapter { name: context.adapter(name), of: None };
+    let env = env.iter().map(|it| (*it).to_owned()).collect();
+    Some(Generator { dataset, config: Some(config), env, at: context.at(node) })
+}
+
+/// What is asked of a dataset of Hugging Face: `OWNER/NAME?split=test&config=default&limit=10`.
+fn rows(path: &str) -> Value {
+    let (dataset, query) = path.split_once('?').unwrap_or((path, ""));
+    let mut config = json!({ "dataset": dataset });
+    for (key, value) in query.split('&').filter_map(|it| it.split_once('=')) {
+        match (key, value.parse::<u64>()) {
+            ("limit", Ok(limit)) => config["limit"] = Value::from(limit),
+            ("split" | "config", _) => config[key] = Value::from(value),
+            _ => {}
+        }
+    }
+    config
+}
+
+/// Where a table can be had as CSV: a sheet of Google's that is shared by its link, or a file.
+fn table_address(named: &str) -> Option<String> {
+    if let Some(rest) = named.strip_prefix("https://docs.google.com/spreadsheets/d/") {
+        let id = rest.split(['/', '?', '#']).next()?;
+        let gid = rest.split_once("gid=").map(|it| it.1.split(['&', '#']).next().unwrap_or(it.1));
+        let gid = gid.map(|it| format!("&gid={it}")).unwrap_or_default();
+        return Some(format!("https://docs.google.com/spreadsheets/d/{id}/export?format=csv{gid}"));
+    }
+    let is_address = named.starts_with("https://") || named.starts_with("http://");
+    // SharePoint wants a certificate.
+    let is_table = named.split(['?', '#']).next().is_some_and(|it| it.ends_with(".csv"));
+    (is_address && is_table && !named.contains(".sharepoint.com/")).then(|| named.to_owned())
+}
+
 /// Why tests that are somewhere else are not read.
 fn elsewhere(named: &str) -> Option<&'static str> {
     let name = named.split('#').next().unwrap_or(named);
     let is_sheet = [".xlsx", ".xls"].iter().any(|it| name.ends_with(it));
-    if named.starts_with("huggingface://") {
-        Some("export the dataset as JSONL, and name the file")
-    } else if named.starts_with("https://") || named.starts_with("http://") {
-        Some("save the sheet as CSV, and name the file")
+    if named.starts_with("https://") || named.starts_with("http://") {
+        Some("save it as a file, and name that")
     } else if named.starts_with("az://") {
         Some("copy the file to this machine, and name it")
     } else if is_sheet {
@@ -451,8 +539,8 @@ fn scenario_tests(scenario: &Node, context: &mut Context<'_>) -> Vec<(Node, Writ
         if let Some(node) = scenario.get(key) {
             collect(node, context, &mut found);
         }
-        for Generator { named, at, .. } in found.functions {
-            context.notes.lost(at, format!("tests of a scenario from `{named}`"), "write them out");
+        for Generator { at, .. } in found.functions {
+            context.notes.lost(at, "tests of a scenario that code makes", "write them out");
         }
         let tests = found.tests.iter().filter_map(|found| {
             Written::of(found, context).ok().map(|it| (found.node.clone(), it))

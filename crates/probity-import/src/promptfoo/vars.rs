@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use probity_core::located::Node;
-use probity_load::function::is_code;
-use serde_json::Value;
+use probity_load::function::{Language, is_code, split_name};
+use serde_json::{Value, json};
 
-use super::{Context, list, nunjucks, tests::Vars};
+use super::{Context, list, nunjucks, tests::Vars, transform};
 
 /// Cases that one test may become when its variables are lists.
 pub(super) const MOST_COMBINATIONS: usize = 10_000;
@@ -17,6 +17,32 @@ const MEDIA: &[&str] = &[
     "aac", "aiff", "avi", "flac", "m4a", "m4v", "mkv", "mov", "mp3", "mp4", "ogg", "opus", "pdf",
     "wav", "webm", "wma", "wmv",
 ];
+
+/// The key of a value that a function makes, as the adapter for it reads it.
+const FUNCTION: &str = "function";
+
+/// Whether a function makes a value.
+pub(super) fn is_made(value: &Value) -> bool {
+    value.as_object().is_some_and(|it| it.len() == 1 && it.contains_key(FUNCTION))
+}
+
+/// JavaScript that makes the variables of a test.
+pub(super) fn transform(node: &Node, context: &mut Context<'_>) -> Option<String> {
+    let code = node.as_str().map(str::trim).filter(|it| !it.is_empty())?;
+    let Some(named) = code.strip_prefix("file://") else { return Some(code.to_owned()) };
+    let is_script = Language::of(split_name(named).0) == Some(Language::JavaScript);
+    if !is_script {
+        context.lost(node, format!("`transformVars` in `{named}`"), "write it as JavaScript");
+        return None;
+    }
+    match transform::reference(named, context) {
+        Ok(named) => Some(format!("file://{named}")),
+        Err(error) => {
+            context.unreadable(node, &error);
+            None
+        }
+    }
+}
 
 /// A test cannot be asked without one of its variables. Why not is noted.
 #[derive(Clone, Copy, Debug)]
@@ -186,8 +212,13 @@ fn file(name: &str, node: &Node, context: &mut Context<'_>) -> Result<Value, Una
         Unasked
     };
     if is_code(name) {
-        let advice = "write the value, or make the tests with a function";
-        return Err(lose(context, "a function that makes a value:", advice));
+        return match transform::reference(name, context) {
+            Ok(named) => Ok(json!({ FUNCTION: named })),
+            Err(error) => {
+                context.unreadable(node, &error);
+                Err(Unasked)
+            }
+        };
     }
     if MEDIA.contains(&suffix.as_str()) {
         return Err(lose(context, "the content of", "write it as text"));

@@ -62,6 +62,12 @@ fn said(made: &Value, folder: &Path) -> Result<Vec<Message>, String> {
     }
 }
 
+/// The messages that a template made, as JSON.
+pub fn made_messages(text: &str) -> Result<Vec<Message>, String> {
+    let messages = conversation(text, Path::new(""));
+    messages.map_err(|why| format!("what it makes is no list of messages: {why}"))
+}
+
 /// Messages as vendors write them, in JSON.
 fn conversation(text: &str, folder: &Path) -> Result<Vec<Message>, String> {
     read(text, |node, findings| messages_of(node, folder, findings))

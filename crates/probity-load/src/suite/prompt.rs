@@ -31,6 +31,8 @@ pub struct PromptConfig {
     pub variant: Option<String>,
     /// What is around the case's own prompt; none for nothing.
     pub template: Option<Template>,
+    /// Whether what the template makes is a list of messages, as JSON.
+    pub makes_messages: bool,
     /// A function instead of a template, as `FILE` or `FILE:FUNCTION`.
     pub function: Option<Template>,
     /// A conversation instead of a template, and where each of its messages stands.
@@ -222,19 +224,26 @@ fn decode_variant(
         let (text, node) = (fields.text(key)?, fields.get(key)?);
         Some(Template { text: text.into(), at: at(node, key) })
     };
-    let template = written("template", &mut fields);
+    let makes_messages = fields.get("messages").is_some_and(|it| it.as_str().is_some());
+    let template = match makes_messages {
+        true => written("messages", &mut fields),
+        false => written("template", &mut fields),
+    };
     let system = written("system", &mut fields);
     let (function, file) = match written("file", &mut fields) {
         Some(named) if function::is_code(&named.text) => (Some(named), None),
         named => (None, named.map(|it| surroundings.folder.join(&*it.text))),
     };
     let read = file.as_deref().and_then(|path| read_template(path, &name, &mut fields));
-    let messages = fields.get("messages").map(|list| {
+    let messages = fields.get("messages").filter(|_| !makes_messages).map(|list| {
         let said = messages_of(list, surroundings.folder, fields.findings());
         // A message that cannot be read is reported, and the suite is not used.
         said.into_iter().zip(list.items()).map(|(it, node)| (it, at(node, "messages"))).collect()
     });
-    let asked = template.or(read).map(told_apart).unwrap_or_default();
+    let asked = match makes_messages {
+        true => PromptConfig { template, makes_messages, ..PromptConfig::default() },
+        false => template.or(read).map(told_apart).unwrap_or_default(),
+    };
     let whose = format!("the variant `{name}`");
     let examples = examples::Said::decode(&outer.examples, &whose, surroundings, &mut fields);
     let mut variant = PromptConfig {
@@ -252,6 +261,11 @@ fn decode_variant(
         variant.system.clone_from(&outer.system);
     }
     variant.examples = examples.config(variant.has_place_for_examples());
+    if variant.makes_messages && variant.examples.as_ref().is_some_and(|it| !it.in_template) {
+        let span = fields.span("messages");
+        let message = "a template that makes messages has to name `examples` itself".to_owned();
+        fields.findings().error("bad-value", &span, message);
+    }
     Some(variant)
 }
 

@@ -40,6 +40,8 @@ pub struct RunnerConfig {
     pub dataset_at: Option<WrittenAt>,
     /// What functions that make its cases are told.
     pub dataset_config: Option<Value>,
+    /// Variables that functions see that make its prompts and cases, beside the usual ones.
+    pub env: Vec<String>,
     /// The names of its backends.
     pub backends: Vec<String>,
     /// Instructions for cases that bring none.
@@ -253,6 +255,7 @@ fn decode_runner(
             .get("dataset")
             .map(|node| surroundings.place(node, "`dataset` of the runner".to_owned())),
         dataset_config: decode_dataset_config(&mut fields),
+        env: fields.texts("env"),
         system: fields.get("system").and_then(Node::as_str).map(ToOwned::to_owned),
         defaults: defaults::decode(&mut fields, user.part, surroundings),
         allow_code: fields.boolean("allow_code").unwrap_or(surroundings.allow_code),

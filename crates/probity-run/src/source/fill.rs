@@ -10,6 +10,7 @@ use probity_core::{
     request::{Message, Request, Role},
 };
 use probity_load::{
+    case::made_messages,
     suite::PromptConfig,
     template::{self, BadMessage, TemplateError},
 };
@@ -44,6 +45,8 @@ pub(super) enum Why {
     },
     /// What went wrong with a function.
     Function(String),
+    /// What is wrong with what a template made.
+    Made(String),
 }
 
 /// What makes the prompts of a runner, or of one of its variants.
@@ -82,6 +85,7 @@ impl BadTemplate {
         let problem = match &self.why {
             Why::Template { text, error } => at.problem(text, error),
             Why::Function(why) => at.unusable(loading::BAD, why),
+            Why::Made(why) => at.unusable("bad-template", why),
         };
         let case_id = self.example.as_deref().unwrap_or(case_id);
         Some(Problem { case_id: Some(case_id.to_owned()), ..problem })
@@ -180,6 +184,11 @@ impl Cases {
             Some(outer) => Some(of_runner(PromptPart::Template, &outer.text, case, vars, &own)?),
             None => None,
         };
+        if let Some(text) = prompt.as_ref().filter(|_| self.prompt.makes_messages) {
+            let made = made_messages(text)
+                .map_err(|why| BadTemplate::new(PromptPart::Template, Why::Made(why)))?;
+            return self.instructed(made, case, vars, &own);
+        }
         let system = self.fill_system(case, vars, &own)?;
         Ok(Request::new(system, prompt.unwrap_or(own)))
     }

@@ -32,7 +32,10 @@ pub(super) fn read(raw: &str) -> Result<Asks, String> {
         let value = parse_filled(trimmed).and_then(|it| conversation(&it).transpose());
         return match value {
             Some(messages) => Ok(Asks::Messages(messages?)),
-            None => Err("a template makes its messages".to_owned()),
+            None if raw.contains("_conversation") => {
+                Err("`_conversation` is what was said in earlier tests".to_owned())
+            }
+            None => Ok(Asks::MessagesTemplate(translate(trimmed)?)),
         };
     }
     if raw.contains("_conversation") {
@@ -280,7 +283,8 @@ mod tests {
         match read(raw) {
             Ok(Asks::Template(text)) => format!("template {text}"),
             Ok(Asks::Messages(messages)) => format!("messages {messages}"),
-            Ok(Asks::Function(named)) => format!("function {named}"),
+            Ok(Asks::MessagesTemplate(text)) => format!("template of messages {text}"),
+            Ok(Asks::Function(_) | Asks::Adapter { .. }) => "function".to_owned(),
             Err(why) => format!("refused {why}"),
         }
     }
@@ -295,6 +299,7 @@ mod tests {
             r#"{"contents": [{"role": "model", "parts": [{"text": "Hi"}, {"text": " {{q}}"}]}]}"#,
             r#"{"topic": "{{ topic }}", "n": 1}"#,
             r#"[{"role": "user", "content": "x"}{% for m in _conversation %}, {"role": "user", "content": "{{ m }}"}{% endfor %}]"#,
+            r#"[{% for m in earlier %}{"role": "user", "content": {{ m | dump }}},{% endfor %}{"role": "user", "content": "x"}]"#,
             "Translate {{ text }}",
         ];
         let told: Vec<String> = told.into_iter().map(shown).collect();
@@ -308,7 +313,8 @@ mod tests {
           "topic": "{{ ((topic) | string | tojson)[1:-1] }}",
           "n": 1
         }
-        refused a template makes its messages
+        refused `_conversation` is what was said in earlier tests
+        template of messages [{% for m in earlier %}{"role": "user", "content": {{ m | dump }}},{% endfor %}{"role": "user", "content": "x"}]
         template Translate {{ text }}
         "#);
     }

@@ -177,7 +177,7 @@ fn spaced(json: &str) -> String {
 }
 
 /// The words of a command line.
-fn words(command: &str) -> Vec<String> {
+pub(in crate::promptfoo) fn words(command: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut rest = command.trim_start();
     while let Some(first) = rest.chars().next() {

@@ -22,6 +22,8 @@ pub(super) enum Hosted {
     N8n(Option<String>),
     /// An endpoint of `SageMaker`, after the form of its requests.
     SageMaker(String),
+    /// A model of Cohere, by the first version of its API.
+    Cohere(String),
 }
 
 impl Hosted {
@@ -29,6 +31,7 @@ impl Hosted {
     pub(super) fn takes(&self) -> Takes {
         match self {
             Self::Replicate(_) => Takes::Conversations,
+            Self::Cohere(_) => Takes::Text,
             Self::SageMaker(named) if named.starts_with("llama:") => Takes::TextOrMessages,
             Self::SageMaker(_) | Self::TextGeneration(_) | Self::N8n(_) => Takes::Text,
         }
@@ -42,6 +45,8 @@ enum Form {
     Llama,
     HuggingFace,
     JumpStart,
+    /// Whatever else there is: it is sent the prompt alone.
+    Other,
 }
 
 /// Output of a model that comes in pieces.
@@ -117,7 +122,62 @@ pub(super) fn read(
         }
         Hosted::N8n(url) => n8n(url.clone(), config, described, backend, context),
         Hosted::SageMaker(named) => sagemaker(named, config, described, backend, context),
+        Hosted::Cohere(model) => cohere(model, config, described, backend, context),
     }
+}
+
+/// Settings that only the first version of Cohere's API has.
+pub(super) fn needs_first_version(config: &Node) -> bool {
+    ["connectors", "prompt_truncation", "search_queries_only", "chat_history", "chatHistory"]
+        .iter()
+        .any(|it| config.get(it).is_some())
+}
+
+fn cohere(
+    model: &str,
+    config: &Node,
+    described: &Described<'_>,
+    mut backend: BackendDraft,
+    context: &mut Context<'_>,
+) -> Option<Made> {
+    const SHOWN: &[(&str, &str, &str)] = &[
+        ("showSearchQueries", "search_queries", "it.text"),
+        ("showDocuments", "documents", "JSON.stringify(it)"),
+    ];
+    backend.url = Some("https://api.cohere.ai/v1/chat".to_owned());
+    backend.api_key_env = Some(key(config, "COHERE_API_KEY", described, context));
+    let without: Vec<&str> = SHOWN.iter().map(|(key, ..)| *key).chain(["apiKey"]).collect();
+    let own = filled(config, &without, &backend.name, described, context)?;
+    let mut body = json!({
+        "message": "{{ prompt }}",
+        "model": model,
+        "prompt_truncation": "OFF",
+        "temperature": 0.3,
+        "k": 0,
+        "p": 0.75,
+    });
+    if let Value::Object(body) = &mut body {
+        body.extend(own);
+    }
+    backend.body = Some(body);
+    backend.error = Some("/message".to_owned());
+    let mut script = "json.text".to_owned();
+    for (key, field, item) in SHOWN {
+        if text(config, key).as_deref() == Some("true") {
+            let head = field.replace('_', " ");
+            let title: String = head.split(' ').map(capital).collect::<Vec<_>>().join(" ");
+            script.push_str(&format!(
+                " + (json.{field} ? '\\n\\n{title}:\\n' + json.{field}.map((it) => {item}).join('\\n') : '')"
+            ));
+        }
+    }
+    Some(Made { backend, transform: Some(of_response(&script)) })
+}
+
+/// A word with a capital letter.
+fn capital(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map(|it| it.to_ascii_uppercase()).into_iter().chain(letters).collect()
 }
 
 fn replicate(
@@ -213,12 +273,7 @@ fn sagemaker(
         Some("llama") => Form::Llama,
         Some("huggingface") => Form::HuggingFace,
         Some("jumpstart") => Form::JumpStart,
-        other => {
-            let what =
-                format!("an endpoint of SageMaker of the kind `{}`", other.unwrap_or_default());
-            context.lost(described.node, what, "describe it as a backend of kind `http`");
-            return None;
-        }
+        Some(_) | None => Form::Other,
     };
     context.lost_keys(config, "a provider of SageMaker", OF_SAGEMAKER);
     let region = text(config, "region").unwrap_or_else(|| "us-east-1".to_owned());
@@ -250,6 +305,11 @@ fn sagemaker(
                 .to_owned()
         }
         (None, Form::JumpStart) => "json.generated_text || json".to_owned(),
+        (None, Form::Other) => {
+            "json.output || json.generation || json.response || json.text || json.generated_text || \
+             json.choices?.[0]?.message?.content || json.choices?.[0]?.text || json"
+                .to_owned()
+        }
     };
     Some(Made { backend, transform: Some(of_response(&found)) })
 }
@@ -280,6 +340,7 @@ fn payload(form: Form, config: &Node) -> Value {
             }
             return body;
         }
+        Form::Other => return json!({ "prompt": "{{ prompt }}" }),
         Form::Llama if !stop.is_empty() => parameters["stop"] = json!(stop),
         Form::Llama => {}
         Form::JumpStart => parameters["do_sample"] = json!(temperature > 0.0),

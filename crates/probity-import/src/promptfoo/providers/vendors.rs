@@ -4,7 +4,10 @@ use std::borrow::Cow;
 
 use probity_load::suite::BackendKind;
 
-use super::hosted::Hosted;
+use super::{
+    adapted::{self, Adapted},
+    hosted::Hosted,
+};
 
 /// What a provider is asked in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +49,7 @@ pub(super) enum Meaning {
     Http(Option<String>),
     Webhook(String),
     Hosted(Hosted),
+    Adapted(Adapted),
     Exec(String),
     Python(String),
     Script(String),
@@ -133,7 +137,6 @@ const FOREIGN: &[(&str, &str)] = &[
     ("openai:tts", "speech"),
     ("openai:speech", "speech"),
     ("openai:moderation", "moderation"),
-    ("azure:assistant", "Azure's assistants"),
     ("azure:foundry-agent", "an agent of Azure"),
     ("azure:image", "images"),
     ("azure:video", "video"),
@@ -152,7 +155,6 @@ const FOREIGN: &[(&str, &str)] = &[
     ("replicate:image", "images"),
     ("replicate:moderation", "moderation"),
     ("nscale:image", "images"),
-    ("watsonx", "watsonx"),
     ("snowflake", "Snowflake"),
     ("transformers", "models within the process"),
     ("elevenlabs", "speech"),
@@ -168,16 +170,10 @@ const FOREIGN: &[(&str, &str)] = &[
     ("openinterpreter", "an agent"),
     ("openclaw", "an agent"),
     ("a2a", "an agent protocol"),
-    ("mcp", "a server of tools"),
-    ("slack", "people"),
     ("browser", "a browser"),
-    ("websocket", "a web socket"),
-    ("ws", "a web socket"),
-    ("wss", "a web socket"),
     ("promptfoo:", "a service of promptfoo"),
     ("agentic:", "a service of promptfoo"),
     ("sequence", "a sequence of prompts"),
-    ("package:", "a package of code"),
     ("golang:", "a program in Go"),
     ("ruby:", "a program in Ruby"),
     ("bam:", "a service that has ended"),
@@ -195,6 +191,9 @@ pub(super) fn meaning(id: &str) -> Meaning {
     let id = id.trim();
     if let Some(found) = of_code(id) {
         return found;
+    }
+    if let Some(adapted) = adapted::meant(id) {
+        return Meaning::Adapted(adapted);
     }
     let (first, rest) = id.split_once(':').unwrap_or((id, ""));
     let is_prefix = |prefix: &str| {
@@ -431,6 +430,7 @@ mod tests {
             Meaning::Http(_)
             | Meaning::Webhook(_)
             | Meaning::Hosted(_)
+            | Meaning::Adapted(_)
             | Meaning::Exec(_)
             | Meaning::Python(_)
             | Meaning::Script(_)
@@ -494,7 +494,7 @@ mod tests {
         file://providers.yaml = File("providers.yaml")
         exec:./run.sh a = Exec("./run.sh a")
         nobody:model = Unknown
-        ws://a = Foreign("a web socket")
+        ws://a = Adapted(Adapted { adapter: "websocket.mjs", fields: [("url", "ws://a")], env: [] })
         replicate:meta/llama-4 = Hosted(Replicate("meta/llama-4"))
         replicate:image:x/y = Foreign("images")
         sagemaker:llama:mine = Hosted(SageMaker("llama:mine"))

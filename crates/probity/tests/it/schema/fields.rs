@@ -355,6 +355,7 @@ allow_code = true
 name = "variants"
 dataset = ["file://d.py:f"]
 dataset_config = { a = 1 }
+env = ["A"]
 [[runners.prompts]]
 name = "terse"
 template = "{{ prompt }}"

@@ -1,0 +1,108 @@
+//! Adapters: functions of ours that are written beside a suite and do what no backend, dataset or assertion can.
+//! They are in JavaScript, and Node runs them like functions of the user.
+
+use serde_json::Value;
+
+use super::Context;
+
+/// What the others share.
+const SHARED: (&str, &str) = ("support.mjs", include_str!("adapters/support.mjs"));
+/// All others.
+const FILES: &[(&str, &str)] = &[
+    ("azure-assistant.mjs", include_str!("adapters/azure-assistant.mjs")),
+    ("cases.mjs", include_str!("adapters/cases.mjs")),
+    ("classifier.mjs", include_str!("adapters/classifier.mjs")),
+    ("exec.mjs", include_str!("adapters/exec.mjs")),
+    ("http.mjs", include_str!("adapters/http.mjs")),
+    ("huggingface.mjs", include_str!("adapters/huggingface.mjs")),
+    ("langfuse.mjs", include_str!("adapters/langfuse.mjs")),
+    ("mcp.mjs", include_str!("adapters/mcp.mjs")),
+    ("moderation.mjs", include_str!("adapters/moderation.mjs")),
+    ("package.mjs", include_str!("adapters/package.mjs")),
+    ("sheet.mjs", include_str!("adapters/sheet.mjs")),
+    ("similar.mjs", include_str!("adapters/similar.mjs")),
+    ("slack.mjs", include_str!("adapters/slack.mjs")),
+    ("transformers.mjs", include_str!("adapters/transformers.mjs")),
+    ("watsonx.mjs", include_str!("adapters/watsonx.mjs")),
+    ("webhook.mjs", include_str!("adapters/webhook.mjs")),
+    ("websocket.mjs", include_str!("adapters/websocket.mjs")),
+];
+
+impl Context<'_> {
+    /// The file of an adapter, which is going to be written.
+    pub(super) fn adapter(&mut self, name: &'static str) -> String {
+        let text = text(name).to_owned();
+        self.keep_adapter(name.to_owned(), text)
+    }
+
+    /// The same with a constant that it needs: each has a file of its own.
+    pub(super) fn adapter_with(
+        &mut self,
+        name: &'static str,
+        constant: &str,
+        value: &Value,
+    ) -> String {
+        let text = format!("const {constant} = {value};\n\n{}", text(name));
+        let stem = name.trim_end_matches(".mjs");
+        let numbered = (1..).map(|number| match number {
+            1 => name.to_owned(),
+            number => format!("{stem}-{number}.mjs"),
+        });
+        let is_free =
+            |name: &String| self.draft.adapters.get(name).is_none_or(|other| *other == text);
+        let name = numbered.into_iter().find(is_free).unwrap_or_else(|| name.to_owned());
+        self.keep_adapter(name, text)
+    }
+
+    fn keep_adapter(&mut self, name: String, text: String) -> String {
+        if text.contains("./support.mjs") {
+            self.draft.adapters.insert(SHARED.0.to_owned(), SHARED.1.to_owned());
+        }
+        self.draft.adapters.insert(name.clone(), text);
+        name
+    }
+}
+
+fn text(name: &str) -> &'static str {
+    FILES.iter().find(|(file, _)| *file == name).map_or("", |(_, text)| text)
+}
+
+/// Whether an adapter can fill in a text: it knows `{{ name }}`, `{{ table.name }}` and `{{ name | dump }}`.
+pub(super) fn can_fill(text: &str) -> bool {
+    let mut rest = text;
+    while let Some(start) = rest.find("{{") {
+        let Some(end) = rest[start..].find("}}").map(|it| start + it) else { return false };
+        let inner = rest[start + 2..end].trim_matches(|c: char| c == '-' || c.is_whitespace());
+        let (name, filter) = inner.split_once('|').unwrap_or((inner, "dump"));
+        let is_name = |it: &str| {
+            !it.is_empty() && it.chars().all(|c| c.is_alphanumeric() || "_.$".contains(c))
+        };
+        if !is_name(name.trim()) || !matches!(filter.trim(), "dump" | "tojson" | "safe") {
+            return false;
+        }
+        rest = &rest[end + 2..];
+    }
+    !text.contains("{%")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_adapter_says_what_it_is() {
+        for (name, text) in FILES.iter().chain([&SHARED]) {
+            assert!(text.starts_with("// "), "{name}");
+        }
+    }
+
+    #[test]
+    fn adapters_know_which_texts_they_can_fill_in() {
+        for text in ["{\"a\": {{ prompt | dump }}}", "{{x.y}} {{ z }}", "plain", "{{-a-}}"] {
+            assert!(can_fill(text), "{text}");
+        }
+        for text in ["{{ a | upper }}", "{% if a %}", "{{ a", "{{ a + b }}", "{{ f(x) }}"] {
+            assert!(!can_fill(text), "{text}");
+        }
+    }
+}
