@@ -2,7 +2,7 @@
 
 use crate::{
     execution::{Command, Execution, Limits},
-    sandbox::{Engine, Failure},
+    sandbox::{Engine, Failure, Visit},
     world::Prepared,
 };
 
@@ -17,6 +17,10 @@ impl Bubblewrap {
 
 impl Engine for Bubblewrap {
     fn execute(&self, _: &Prepared, _: &Command, _: &Limits) -> Result<Execution, Failure> {
+        Err(Failure::Setup("the program `bwrap` is not used yet".to_owned()))
+    }
+
+    fn visit<'s>(&'s self, _: &Prepared) -> Result<Box<dyn Visit + 's>, Failure> {
         Err(Failure::Setup("the program `bwrap` is not used yet".to_owned()))
     }
 }

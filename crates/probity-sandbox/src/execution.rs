@@ -90,6 +90,15 @@ pub struct Output {
     pub total: u64,
 }
 
+/// What a path of the world is now.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Look {
+    /// What there is; nothing if the path leads nowhere.
+    pub entry: Option<Entry>,
+    /// The bytes of a file, also of one that a link leads to.
+    pub content: Option<Output>,
+}
+
 /// A path that is not as it was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {

@@ -17,9 +17,9 @@ use std::{
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
 use crate::{
-    execution::{Command, Execution, Limits},
-    protocol::{self, Errand, Job, Load, Report, receive, receive_json, send_json},
-    sandbox::{Engine, Failure},
+    execution::{Command, Execution, Limits, Look, Output},
+    protocol::{self, Errand, Job, Load, Report, Request, Seen, receive, receive_json, send_json},
+    sandbox::{Engine, Failure, Visit},
     tree::send_tree,
     world::Prepared,
 };
@@ -62,18 +62,98 @@ impl Namespaces {
 }
 
 impl Engine for Namespaces {
+    fn visit<'s>(&'s self, prepared: &Prepared) -> Result<Box<dyn Visit + 's>, Failure> {
+        let live = self.live()?;
+        match live.visit(prepared) {
+            Ok((tree, connection)) => {
+                let connection = BufReader::new(connection);
+                let prepared = prepared.clone();
+                Ok(Box::new(Guest { host: self, live, tree, connection, prepared }))
+            }
+            Err(failure) => {
+                if matches!(failure, Failure::Died(_)) {
+                    self.forget(&live);
+                }
+                Err(failure)
+            }
+        }
+    }
+}
+
+/// A visit of a world that a keeper holds.
+#[derive(Debug)]
+struct Guest<'s> {
+    host: &'s Namespaces,
+    live: Arc<Live>,
+    /// Keeps the tree from being removed.
+    tree: Arc<u32>,
+    connection: BufReader<UnixStream>,
+    prepared: Prepared,
+}
+
+impl Guest<'_> {
+    /// Sends a request, and reads what is answered.
+    fn ask<T>(
+        &mut self,
+        request: &Request,
+        time: Duration,
+        read: impl FnOnce(&mut BufReader<UnixStream>) -> io::Result<Result<T, String>>,
+    ) -> Result<T, Failure> {
+        let ask = || {
+            self.connection.get_ref().set_read_timeout(Some(time.saturating_add(GRACE)))?;
+            send_json(self.connection.get_mut(), request)?;
+            read(&mut self.connection)
+        };
+        match ask() {
+            Ok(answer) => answer.map_err(Failure::Setup),
+            Err(error) => {
+                self.host.forget(&self.live);
+                Err(died(error))
+            }
+        }
+    }
+}
+
+impl Visit for Guest<'_> {
     fn execute(
-        &self,
-        prepared: &Prepared,
+        &mut self,
         command: &Command,
+        directory: Option<&str>,
         limits: &Limits,
     ) -> Result<Execution, Failure> {
-        let live = self.live()?;
-        let outcome = live.execute(prepared, command, limits);
-        if matches!(outcome, Err(Failure::Died(_))) {
-            self.forget(&live);
-        }
-        outcome
+        let job = Job {
+            command: command.clone(),
+            limits: *limits,
+            tree: *self.tree,
+            directory: directory.unwrap_or(&self.prepared.directory).to_owned(),
+            variables: self.prepared.variables.clone(),
+            processes: self.prepared.processes.clone(),
+        };
+        self.ask(&Request::Execute(Box::new(job)), limits.time, |from| {
+            let report: Report = match receive_json::<Result<_, String>>(from)? {
+                Ok(report) => report,
+                Err(why) => return Ok(Err(why)),
+            };
+            Ok(Ok(report.with([receive(from)?, receive(from)?])))
+        })
+    }
+
+    fn look(&mut self, paths: &[String]) -> Result<Vec<Look>, Failure> {
+        let time = Duration::ZERO;
+        self.ask(&Request::Look(paths.to_vec()), time, |from| {
+            if let Err(why) = receive_json::<Result<(), String>>(from)? {
+                return Ok(Err(why));
+            }
+            let look = |_| {
+                let Seen { entry, content } = receive_json(from)?;
+                let content = match content {
+                    Some(total) => Some(Output { bytes: receive(from)?, total }),
+                    None => None,
+                };
+                Ok(Look { entry, content })
+            };
+            paths.iter().map(look).collect::<io::Result<_>>().map(Ok)
+        })
     }
 }
 
@@ -127,33 +207,10 @@ impl Live {
         }
     }
 
-    fn execute(
-        &self,
-        prepared: &Prepared,
-        command: &Command,
-        limits: &Limits,
-    ) -> Result<Execution, Failure> {
+    fn visit(&self, prepared: &Prepared) -> Result<(Arc<u32>, UnixStream), Failure> {
         let tree = self.tree(prepared)?;
-        let job = Job {
-            command: command.clone(),
-            limits: *limits,
-            tree: *tree,
-            directory: prepared.directory.clone(),
-            variables: prepared.variables.clone(),
-            processes: prepared.processes.clone(),
-        };
-        let run = || -> io::Result<Result<Execution, String>> {
-            let mut connection = self.connect(Errand::Execute)?;
-            connection.set_read_timeout(Some(limits.time.saturating_add(GRACE)))?;
-            send_json(&mut connection, &job)?;
-            let mut connection = BufReader::new(connection);
-            let report: Report = match receive_json::<Result<_, String>>(&mut connection)? {
-                Ok(report) => report,
-                Err(why) => return Ok(Err(why)),
-            };
-            Ok(Ok(report.with([receive(&mut connection)?, receive(&mut connection)?])))
-        };
-        run().map_err(died)?.map_err(Failure::Setup)
+        let connection = self.connect(Errand::Visit).map_err(died)?;
+        Ok((tree, connection))
     }
 
     /// The number of the world's tree, which is sent first if the keeper does not have it.

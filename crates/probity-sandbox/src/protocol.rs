@@ -10,7 +10,7 @@ use std::{
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::execution::{Change, Command, End, Execution, Limits, Output};
+use crate::execution::{Change, Command, End, Entry, Execution, Limits, Output};
 
 /// By this name of a program (`argv[0]`) a process knows that it is a keeper.
 pub(crate) const KEEPER: &str = "probity-keeper";
@@ -18,8 +18,8 @@ pub(crate) const KEEPER: &str = "probity-keeper";
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Errand {
-    /// A [`Job`] comes, a [`Report`] and two streams go back.
-    Execute,
+    /// A world is visited: [`Request`]s come, and each is answered. The visit ends with the connection.
+    Visit,
     /// A [`Load`] and the [`Item`]s of a tree come, an empty answer goes back.
     Load,
     /// A [`Load`] comes whose tree is not needed any more, an empty answer goes back.
@@ -29,7 +29,7 @@ pub(crate) enum Errand {
 impl Errand {
     pub(crate) const fn byte(self) -> u8 {
         match self {
-            Self::Execute => b'x',
+            Self::Visit => b'v',
             Self::Load => b'l',
             Self::Unload => b'u',
         }
@@ -37,12 +37,29 @@ impl Errand {
 
     pub(crate) const fn of(byte: u8) -> Option<Self> {
         match byte {
-            b'x' => Some(Self::Execute),
+            b'v' => Some(Self::Visit),
             b'l' => Some(Self::Load),
             b'u' => Some(Self::Unload),
             _ => None,
         }
     }
+}
+
+/// What is asked for in a world.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum Request {
+    /// A [`Report`] and two streams go back. The first one makes the world.
+    Execute(Box<Job>),
+    /// Paths to look at: an entry for each goes back, and what there is of its content.
+    Look(Vec<String>),
+}
+
+/// What a path is. The bytes of the content follow, if there is any.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Seen {
+    pub(crate) entry: Option<Entry>,
+    /// How long the content is.
+    pub(crate) content: Option<u64>,
 }
 
 /// One execution.

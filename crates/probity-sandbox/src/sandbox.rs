@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     cache::{Cache, Key},
-    execution::{Command, End, Execution, Limits},
+    execution::{Command, End, Execution, Limits, Look},
     probe::{self, Means, Obstacle},
     world::Prepared,
 };
@@ -60,12 +60,57 @@ pub enum Failure {
 
 /// A way to execute.
 pub(crate) trait Engine: std::fmt::Debug + Send + Sync {
+    /// Executes one command in a world that nobody else sees.
     fn execute(
         &self,
         prepared: &Prepared,
         command: &Command,
         limits: &Limits,
+    ) -> Result<Execution, Failure> {
+        self.visit(prepared)?.execute(command, None, limits)
+    }
+
+    /// Goes to a world that nobody else sees.
+    fn visit<'s>(&'s self, prepared: &Prepared) -> Result<Box<dyn Visit + 's>, Failure>;
+}
+
+/// A visit of a world.
+pub(crate) trait Visit: std::fmt::Debug + Send {
+    fn execute(
+        &mut self,
+        command: &Command,
+        directory: Option<&str>,
+        limits: &Limits,
     ) -> Result<Execution, Failure>;
+
+    fn look(&mut self, paths: &[String]) -> Result<Vec<Look>, Failure>;
+}
+
+/// A world that commands are executed in one after the other, each finding what the ones before it left. No process
+/// outlives its command. The world is thrown away in the end.
+#[derive(Debug)]
+pub struct Session<'s> {
+    sandbox: &'s Sandbox,
+    visit: Box<dyn Visit + 's>,
+}
+
+impl Session<'_> {
+    /// Executes a command, in a directory other than that of the world if one is named. The changes are those since the
+    /// session began. How much may be written in all is decided by the limits of the first command.
+    pub fn execute(
+        &mut self,
+        command: &Command,
+        directory: Option<&str>,
+        limits: &Limits,
+    ) -> Result<Execution, Failure> {
+        let _slot = self.sandbox.slots.take();
+        self.visit.execute(command, directory, limits)
+    }
+
+    /// Looks at paths of the world, after something was executed there. Links on the way are followed.
+    pub fn look(&mut self, paths: &[String]) -> Result<Vec<Look>, Failure> {
+        self.visit.look(paths)
+    }
 }
 
 /// Executes commands. It can be used by many threads at once; as many executions run at a time as the machine is good for,
@@ -119,6 +164,11 @@ impl Sandbox {
     ) -> Result<Execution, Failure> {
         let _slot = self.slots.take();
         self.engine.execute(prepared, command, limits)
+    }
+
+    /// Enters a world for several commands.
+    pub fn enter(&self, prepared: &Prepared) -> Result<Session<'_>, Failure> {
+        Ok(Session { sandbox: self, visit: self.engine.visit(prepared)? })
     }
 
     fn cache(&self) -> std::sync::MutexGuard<'_, Cache> {

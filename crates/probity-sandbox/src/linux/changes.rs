@@ -33,6 +33,25 @@ pub(super) fn list(layers: &Layers, disk: u64) -> io::Result<Vec<Change>> {
     Ok(changes)
 }
 
+/// What a path of the world that this process is in is now.
+pub(super) fn entry(path: &str, layers: &Layers) -> io::Result<Option<Entry>> {
+    let root = open_root()?;
+    let path = path.trim_matches('/').as_bytes();
+    let path = if path.is_empty() { b"." } else { path };
+    match statat(&root, path, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => {
+            let mut walk = Walk { layers, changes: Vec::new(), left: u64::MAX };
+            walk.describe(root.as_fd(), path, &stat).map(Some)
+        }
+        Err(_) => Ok(None),
+    }
+}
+
+fn open_root() -> io::Result<OwnedFd> {
+    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY;
+    rustix::fs::open("/", flags, Mode::empty()).map_err(io::Error::from)
+}
+
 /// A directory in all layers.
 struct Place {
     /// From the root, without a leading slash.

@@ -29,6 +29,8 @@ use crate::{
 
 /// What the first process has in hand.
 pub(super) struct Start {
+    /// Whether nothing was executed in this world before.
+    pub(super) is_new: bool,
     pub(super) teller: OwnedFd,
     pub(super) stdout: OwnedFd,
     pub(super) stderr: OwnedFd,
@@ -53,7 +55,7 @@ enum Words {
 }
 
 pub(super) fn run(job: &Job, start: &Start) -> ! {
-    let outcome = enter(job).and_then(|prepared| live(&prepared, job, start));
+    let outcome = enter(job, start.is_new).and_then(|prepared| live(&prepared, job, start));
     if let Err(why) = outcome {
         let _ = tell(&start.teller, &Words::Failed(why), None);
         sys::leave(1);
@@ -62,15 +64,19 @@ pub(super) fn run(job: &Job, start: &Start) -> ! {
 }
 
 /// Finishes the world and moves into it.
-fn enter(job: &Job) -> Result<Program, String> {
+fn enter(job: &Job, is_new: bool) -> Result<Program, String> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .doing("binding to the life of the supervisor")?;
+    // Later commands mount theirs over that of the first: without one that is seen, the kernel would refuse another.
+    let root = if is_new { base::ROOT } else { "" };
     let quiet = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RDONLY;
-    rustix::mount::mount("proc", format!("{}/proc", base::ROOT), "proc", quiet, None)
+    rustix::mount::mount("proc", format!("{root}/proc"), "proc", quiet, None)
         .doing("mounting /proc")?;
-    rustix::process::chdir(base::ROOT).doing("entering the world")?;
-    rustix::process::pivot_root(".", ".").doing("moving into the world (pivot_root)")?;
-    rustix::mount::unmount(".", UnmountFlags::DETACH).doing("leaving the host behind")?;
+    if is_new {
+        rustix::process::chdir(base::ROOT).doing("entering the world")?;
+        rustix::process::pivot_root(".", ".").doing("moving into the world (pivot_root)")?;
+        rustix::mount::unmount(".", UnmountFlags::DETACH).doing("leaving the host behind")?;
+    }
     rustix::process::chdir(&*job.directory)
         .doing(&format!("changing to the directory {} of the world", job.directory))?;
     rustix::process::umask(Mode::from_raw_mode(0o022));

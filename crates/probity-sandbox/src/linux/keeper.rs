@@ -115,7 +115,7 @@ fn dispatch(errand: Errand, connection: OwnedFd, this: Pid) {
     if let Ok(sys::Side::Child) = sys::fork(0) {
         let connection = UnixStream::from(connection);
         let outcome = match errand {
-            Errand::Execute => supervisor::serve(connection, this),
+            Errand::Visit => supervisor::serve(connection, this),
             Errand::Load => load::serve(connection),
             Errand::Unload => load::unload(connection),
         };

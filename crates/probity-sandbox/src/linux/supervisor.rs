@@ -5,7 +5,7 @@
 use std::{
     collections::BTreeSet,
     ffi::CString,
-    io::{self, BufReader},
+    io::{self, BufReader, Read as _},
     os::{
         fd::{AsFd, BorrowedFd, OwnedFd},
         unix::net::UnixStream,
@@ -15,9 +15,9 @@ use std::{
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
-    fs::OFlags,
+    fs::{Mode, OFlags},
     io::Errno,
-    mount::MountFlags,
+    mount::{MountFlags, UnmountFlags},
     net::{AddressFamily, SocketFlags, SocketType},
     pipe::{PipeFlags, pipe_with},
     process::{Pid, Signal, WaitId, WaitIdOptions, pidfd_send_signal, waitid},
@@ -33,42 +33,91 @@ use super::{
     sys,
 };
 use crate::{
-    execution::{End, Limits},
-    protocol::{Job, Report, receive_json, send, send_json},
+    execution::{End, Limits, Output},
+    protocol::{Job, Report, Request, Seen, receive_json, send, send_json},
 };
 
 /// How long it may take to put a world together.
 const SETTING_UP: Duration = Duration::from_secs(20);
 /// How often the memory of the processes is counted.
 const TICK: Duration = Duration::from_millis(50);
+/// Bytes of a file that are shown to who looks at it.
+const MOST_SEEN: u64 = 4 << 20;
 /// How many files, directories and links an execution may make.
 const INODES: u32 = 8192;
 
-/// Answers a [`Job`] that comes over the connection.
+/// Answers all requests of a visit.
 pub(super) fn serve(connection: UnixStream, keeper: Pid) -> io::Result<()> {
-    let mut connection = BufReader::new(connection);
-    let job: Job = receive_json(&mut connection)?;
-    let mut connection = connection.into_inner();
-    match execute(&job, keeper, connection.as_fd()) {
-        Ok((report, streams)) => {
-            send_json(&mut connection, &Ok::<_, String>(report))?;
-            streams.iter().try_for_each(|stream| send(&mut connection, stream))
+    let mut requests = BufReader::new(connection.try_clone()?);
+    let mut answers = connection;
+    let mut world = None;
+    loop {
+        let request = match receive_json(&mut requests) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
+            request => request?,
+        };
+        match request {
+            Request::Execute(job) => {
+                match execute(&job, &mut world, keeper, requests.get_ref().as_fd()) {
+                    Ok((report, streams)) => {
+                        send_json(&mut answers, &Ok::<_, String>(report))?;
+                        streams.iter().try_for_each(|stream| send(&mut answers, stream))?;
+                    }
+                    // A world that is half made is of no use to anybody.
+                    Err(why) => return send_json(&mut answers, &Err::<Report, _>(why)),
+                }
+            }
+            Request::Look(paths) => match &world {
+                Some(layers) => {
+                    send_json(&mut answers, &Ok::<(), String>(()))?;
+                    paths.iter().try_for_each(|path| look(path, layers, &mut answers))?;
+                }
+                None => send_json(&mut answers, &Err::<(), _>("nothing was executed".to_owned()))?,
+            },
         }
-        Err(why) => send_json(&mut connection, &Err::<Report, _>(why)),
     }
+}
+
+/// Says what a path is. This process is in the world itself, where nothing runs now.
+fn look(path: &str, layers: &Layers, answers: &mut UnixStream) -> io::Result<()> {
+    let entry = changes::entry(path, layers)?;
+    let content = entry.as_ref().and_then(|_| content(path));
+    let (bytes, total) = content.map_or((None, None), |it| (Some(it.bytes), Some(it.total)));
+    send_json(answers, &Seen { entry, content: total })?;
+    bytes.map_or(Ok(()), |bytes| send(answers, &bytes))
+}
+
+/// The beginning of a file; nothing if it is none.
+fn content(path: &str) -> Option<Output> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = std::fs::File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+    let total = file.metadata().ok().filter(std::fs::Metadata::is_file)?.len();
+    let mut bytes = Vec::new();
+    io::Read::take(file, MOST_SEEN).read_to_end(&mut bytes).ok()?;
+    Some(Output { bytes, total })
 }
 
 fn execute(
     job: &Job,
+    world: &mut Option<Layers>,
     keeper: Pid,
     caller: BorrowedFd<'_>,
 ) -> Result<(Report, [Vec<u8>; 2]), String> {
-    sys::default_signals();
-    leave_for_namespaces(keeper)?;
-    let layers = mount_world(job)?;
-    let (running, mut streams) = start(job)?;
+    let is_new = world.is_none();
+    let layers = match world {
+        Some(layers) => layers,
+        None => {
+            sys::default_signals();
+            leave_for_namespaces(keeper)?;
+            world.insert(mount_world(job)?)
+        }
+    };
+    let (running, mut streams) = start(job, is_new)?;
     let (end, refused, took) = Watch::new(running, &job.limits, caller).until_end(&mut streams)?;
-    let changes = changes::list(&layers, job.limits.disk).doing("listing what has changed")?;
+    if !is_new {
+        rustix::mount::unmount("/proc", UnmountFlags::DETACH).doing("unmounting /proc")?;
+    }
+    let changes = changes::list(layers, job.limits.disk).doing("listing what has changed")?;
     let totals = [streams[0].total, streams[1].total];
     let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
     let report = Report { end, totals, changes, refused, took_us };
@@ -123,7 +172,7 @@ struct Running {
     notices: OwnedFd,
 }
 
-fn start(job: &Job) -> Result<(Running, [Stream; 2]), String> {
+fn start(job: &Job, is_new: bool) -> Result<(Running, [Stream; 2]), String> {
     let (notices, teller) = rustix::net::socketpair(
         AddressFamily::UNIX,
         SocketType::SEQPACKET,
@@ -136,7 +185,7 @@ fn start(job: &Job) -> Result<(Running, [Stream; 2]), String> {
     match sys::fork(libc::CLONE_NEWPID).doing("starting the first process")? {
         sys::Side::Child => {
             drop((notices, stdout, stderr));
-            first::run(job, &Start { teller, stdout: to_stdout, stderr: to_stderr })
+            first::run(job, &Start { is_new, teller, stdout: to_stdout, stderr: to_stderr })
         }
         sys::Side::Parent { pidfd, .. } => {
             let keep = usize::try_from(job.limits.output).unwrap_or(usize::MAX);
