@@ -35,6 +35,8 @@ mod canonical;
 pub mod equivalence;
 pub mod extract;
 mod field;
+pub mod mentions;
+pub mod output;
 pub mod parse;
 pub mod posix;
 pub mod safety;

@@ -1,0 +1,265 @@
+//! Worlds made for commands: what they talk about is there, with near misses beside it.
+//!
+//! Three worlds are made of one list of mentions. In `planted` the sources exist and the targets do not. In
+//! `planted-again` the targets exist as well, the files have other contents and the user is one who is mentioned. In
+//! `planted-near` there are near misses only.
+
+mod glob;
+mod population;
+mod text;
+
+use probity_shell::mentions::{Mentions, Role};
+
+use self::population::Population;
+use super::{Content, File, Group, USER, User, World, archive};
+
+/// Directories of the host, into which nothing can be planted.
+const HOST: &[&str] = &["/usr", "/bin", "/sbin", "/lib", "/lib64", "/dev", "/proc", "/sys"];
+
+/// Directories that get a population of their own.
+const MAX_ROOTS: usize = 4;
+
+/// Which of the worlds is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Variant {
+    First,
+    Again,
+    Near,
+}
+
+impl Variant {
+    const ALL: [Self; 3] = [Self::First, Self::Again, Self::Near];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::First => "planted",
+            Self::Again => "planted-again",
+            Self::Near => "planted-near",
+        }
+    }
+
+    fn seed(self) -> usize {
+        match self {
+            Self::First => 0,
+            Self::Again => 1,
+            Self::Near => 2,
+        }
+    }
+}
+
+/// Worlds in which commands with these mentions have something to do.
+pub fn worlds(mentions: &Mentions) -> Vec<World> {
+    Variant::ALL.into_iter().map(|it| world(mentions, it)).collect()
+}
+
+/// The positional parameters that the mentions take for granted.
+pub fn arguments(mentions: &Mentions) -> Vec<String> {
+    let given = |number: usize| {
+        let written = mentions.variables.get(&number.to_string());
+        let any = mentions.variables.get("@").or(mentions.variables.get("*"));
+        written.or(any.filter(|_| number == 1)).cloned()
+    };
+    let count = (1..=9).rev().find(|it| given(*it).is_some()).unwrap_or(0);
+    (1..=count).map(|it| given(it).unwrap_or_default()).collect()
+}
+
+fn world(mentions: &Mentions, variant: Variant) -> World {
+    let named = |name: &Option<&String>| name.is_some_and(|it| is_name(it) && it != "root");
+    let mentioned = |list: &std::collections::BTreeSet<String>, otherwise: &str| {
+        let first = list.iter().next();
+        let first = Some(first).filter(named).flatten().filter(|_| variant == Variant::Again);
+        first.map_or_else(|| otherwise.to_owned(), String::clone)
+    };
+    let user = mentioned(&mentions.users, USER);
+    let group = mentioned(&mentions.groups, &user);
+    let users = mentions.users.iter().filter(|it| is_name(it) && **it != user);
+    let groups = mentions.groups.iter().filter(|it| is_name(it) && **it != group);
+    let mut planter = Planter {
+        mentions,
+        variant,
+        home: format!("/home/{user}"),
+        directory: format!("/home/{user}/work"),
+        files: Vec::new(),
+    };
+    planter.paths();
+    planter.populations();
+    let Planter { directory, files, .. } = planter;
+    let is_variable = |it: &str| it.starts_with(|it: char| it.is_alphabetic() || it == '_');
+    World {
+        name: variant.name().to_owned(),
+        about: "Made for the commands that are compared".to_owned(),
+        users: (1001..).zip(users).map(|(id, name)| User { name: name.clone(), id }).collect(),
+        groups: (2001..)
+            .zip(groups)
+            .map(|(id, name)| Group { name: name.clone(), id, members: Vec::new() })
+            .collect(),
+        user,
+        group,
+        directory,
+        variables: mentions
+            .variables
+            .iter()
+            .filter(|(name, _)| is_variable(name))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect(),
+        files,
+        setup: None,
+        processes: Vec::new(),
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    let fits = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'_' | b'-' | b'.');
+    !text.is_empty()
+        && text.len() < 32
+        && !text.starts_with('-')
+        && text.bytes().all(fits)
+        && text.parse::<u32>().is_err()
+}
+
+struct Planter<'m> {
+    mentions: &'m Mentions,
+    variant: Variant,
+    home: String,
+    directory: String,
+    files: Vec<File>,
+}
+
+impl Planter<'_> {
+    /// The path in the world, if something can be planted there.
+    fn place(&self, path: &str) -> Option<String> {
+        let path = path.strip_prefix("file://").unwrap_or(path);
+        let path = match path.strip_prefix('~') {
+            Some("") => self.home.clone(),
+            Some(rest) if rest.starts_with('/') => format!("{}{rest}", self.home),
+            Some(_) => return None,
+            None if path.starts_with('/') => path.to_owned(),
+            None => format!("{}/{path}", self.directory),
+        };
+        let clean = normal(&path)?;
+        let host = HOST.iter().any(|it| clean == *it || clean.starts_with(&format!("{it}/")));
+        (!host && !path.contains("://")).then_some(clean)
+    }
+
+    fn is_directory(&self, path: &str, role: Role) -> bool {
+        let below = format!("{}/", path.trim_end_matches('/'));
+        let parent =
+            self.mentions.paths.keys().any(|it| it.len() > below.len() && it.starts_with(&below));
+        let named_like_file = glob::extension(path).is_some();
+        match role {
+            _ if path.ends_with('/') || parent => true,
+            Role::Directory => true,
+            Role::File => false,
+            Role::Any | Role::Target => {
+                !named_like_file && (self.variant == Variant::First) == (role == Role::Any)
+            }
+        }
+    }
+
+    /// What is mentioned by its path.
+    fn paths(&mut self) {
+        let mentions = self.mentions;
+        for (index, (path, role)) in mentions.paths.iter().enumerate() {
+            if self.variant == Variant::Near && *role != Role::Directory {
+                continue;
+            }
+            let instances = match glob::is_pattern(path) {
+                true => glob::matching(path),
+                false => vec![path.clone()],
+            };
+            for (at, instance) in instances.iter().enumerate() {
+                let Some(place) = self.place(instance) else { continue };
+                let directory = self.is_directory(path, *role);
+                let absent =
+                    *role == Role::Target && self.variant == Variant::First && !path.ends_with('/');
+                match (absent, directory) {
+                    (true, _) => {
+                        if let Some((above, _)) =
+                            place.rsplit_once('/').filter(|it| !it.0.is_empty())
+                        {
+                            self.files.push(File::new(above, Content::Directory));
+                        }
+                    }
+                    (false, true) => self.files.push(File::new(place, Content::Directory)),
+                    (false, false) => {
+                        let seed = index * 3 + at + self.variant.seed() * 7;
+                        let file = self.named_file(place, seed);
+                        self.files.push(file);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A file with what its name promises.
+    fn named_file(&self, path: String, seed: usize) -> File {
+        let sorted = self.variant == Variant::Again;
+        let plain = text::content(self.mentions, seed, sorted);
+        let (content, mode) = typed(&path, plain);
+        let age = i64::try_from(seed % 5 + 1).unwrap_or(1) * 86_400;
+        File { mode, age: Some(age), ..File::new(path, content) }
+    }
+
+    /// Files of many kinds in the directories that are searched.
+    fn populations(&mut self) {
+        let searched = self.mentions.paths.iter().filter(|(path, role)| {
+            matches!(role, Role::Directory | Role::Any) && self.is_directory(path, **role)
+        });
+        let mut roots: Vec<String> = searched
+            .filter(|(path, _)| !glob::is_pattern(path))
+            .filter_map(|(path, _)| self.place(path))
+            .map(|it| if it == "/" { "/srv/found".to_owned() } else { it })
+            .collect();
+        roots.insert(0, self.directory.clone());
+        roots.dedup();
+        roots.truncate(MAX_ROOTS);
+        for (index, root) in roots.iter().enumerate() {
+            let population = Population { mentions: self.mentions, variant: self.variant, index };
+            self.files.extend(population.files(root));
+        }
+    }
+}
+
+/// What a file of that name holds if the plain text is this, and its mode.
+fn typed(path: &str, plain: String) -> (Content, Option<u32>) {
+    let member = |name: &str| (name.to_owned(), plain.clone().into_bytes());
+    let members = [member("docs/notes.txt"), member("docs/read me.md"), member("data.csv")];
+    let ending = |it: &str| path.ends_with(it);
+    if ending(".tar.gz") || ending(".tgz") {
+        return (Content::Bytes(archive::gzip(&archive::tar(&members, 1_740_000_000))), None);
+    }
+    match glob::extension(path) {
+        Some("tar") => (Content::Bytes(archive::tar(&members, 1_740_000_000)), None),
+        Some("gz") => (Content::Bytes(archive::gzip(plain.as_bytes())), None),
+        Some("sh" | "bash") => (
+            Content::text(format!("#!/bin/sh\necho \"run $*\"\n# {}", plain.replace('\n', "\n# "))),
+            Some(0o755),
+        ),
+        Some("json") => (
+            Content::text(
+                "{\n  \"name\": \"harbor\",\n  \"items\": [1, 2, 3],\n  \"on\": true\n}\n",
+            ),
+            None,
+        ),
+        _ => (Content::text(plain), None),
+    }
+}
+
+/// The path without `.`, `..` and doubled slashes; nothing if it leads above the root.
+fn normal(path: &str) -> Option<String> {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            _ if part.len() > 200 => return None,
+            _ => parts.push(part),
+        }
+    }
+    Some(format!("/{}", parts.join("/")))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,177 @@
+//! Files that a search tells apart: by name, depth, type, size, age, mode and text.
+
+use probity_shell::mentions::Mentions;
+
+use super::{Variant, glob, text, typed};
+use crate::world::{Content, File};
+
+/// Names where no pattern asks for any.
+const COMMON: &[&str] =
+    &["notes.txt", "report.log", "Makefile", "two words.txt", "über.md", "-dash", "main.c"];
+/// Sparse files are not larger.
+const MAX_SIZE: u64 = 2 << 30;
+/// Files of one population.
+const MAX_FILES: usize = 110;
+/// How deep files lie.
+const DEPTHS: &[&str] = &["", "sub/", "sub/inner dir/", ".hidden/", "other/x/y/z/"];
+
+/// What lives in one directory.
+pub(super) struct Population<'m> {
+    pub(super) mentions: &'m Mentions,
+    pub(super) variant: Variant,
+    /// Which of the directories it is.
+    pub(super) index: usize,
+}
+
+/// What a file is like beside its name.
+#[derive(Clone, Copy, Default)]
+struct Traits {
+    size: Option<u64>,
+    modified: Option<i64>,
+    accessed: Option<i64>,
+    mode: Option<u32>,
+}
+
+impl Population<'_> {
+    pub(super) fn files(&self, root: &str) -> Vec<File> {
+        let names = self.names();
+        let traits = self.traits();
+        let mut files = Vec::new();
+        let mut number = self.index * 13 + self.variant.seed() * 5;
+        let rounds = traits.len().max(DEPTHS.len());
+        for round in 0..rounds {
+            for (at, name) in names.iter().enumerate() {
+                // The first names meet all traits; the others some.
+                if at > 1 && round > 2 && (round + at) % 4 != 0 || files.len() >= MAX_FILES {
+                    continue;
+                }
+                number += 1;
+                let depth = DEPTHS[(round + at) % DEPTHS.len()];
+                let again = round / DEPTHS.len();
+                let folder = if again == 0 { String::new() } else { format!("r{again}/") };
+                let path = format!("{root}/{depth}{folder}{name}");
+                files.push(self.file(path, number, traits[round % traits.len()]));
+            }
+        }
+        files.extend(self.oddities(root, &names));
+        files
+    }
+
+    fn names(&self) -> Vec<String> {
+        let own = if self.variant == Variant::Near { glob::near } else { glob::matching };
+        let mut names: Vec<String> = Vec::new();
+        // Patterns take turns, so that each is there however many there are.
+        let lists: Vec<Vec<String>> = self.mentions.names.iter().map(|it| own(clean(it))).collect();
+        for at in 0..4 {
+            names.extend(lists.iter().filter_map(|it| it.get(at).cloned()));
+        }
+        if self.variant != Variant::Near {
+            let misses = self.mentions.names.iter().take(6).flat_map(|it| glob::near(clean(it)));
+            names.extend(misses);
+        }
+        let common = if names.is_empty() { COMMON } else { &COMMON[..3] };
+        names.extend(common.iter().map(|it| (*it).to_owned()));
+        let mut seen = Vec::new();
+        names.retain(|it| {
+            let fits =
+                !it.is_empty() && it.len() < 180 && !seen.contains(it) && it != "." && it != "..";
+            seen.push(it.clone());
+            fits
+        });
+        names
+    }
+
+    /// All sizes with all ages with all modes, as far as there is room.
+    fn traits(&self) -> Vec<Traits> {
+        let Mentions { sizes, ages, modes, .. } = self.mentions;
+        let around = |size: &u64| {
+            [*size, size.saturating_sub(1), size + 1, size * 2, size / 3]
+                .map(|it| Some(it.min(MAX_SIZE)))
+        };
+        let mut sizes: Vec<Option<u64>> = sizes.iter().take(3).flat_map(around).collect();
+        sizes.push(None);
+        let mut times = vec![(None, None)];
+        for age in ages.iter().take(3).filter_map(|it| i64::try_from(*it).ok()) {
+            // A day counts once it is over; the middle of one is far from both of its ends.
+            let unit = if age % 86_400 == 0 { 86_400 } else { 60 };
+            let (young, same, old) = (age - unit / 2, age + unit / 2, age + unit + unit / 2);
+            times.extend([
+                (Some(old), Some(old)),
+                (Some(young.max(1)), Some(young.max(1))),
+                (Some(same), Some(same)),
+                (Some(old), Some(young.max(1))),
+                (Some(young.max(1)), Some(old)),
+            ]);
+        }
+        let mut bits = vec![None];
+        for mode in modes.iter().take(3) {
+            bits.extend([Some(*mode | 0o400), Some(mode | 0o644), Some((mode & 0o555) | 0o400)]);
+        }
+        let mut all = Vec::new();
+        let total = sizes.len() * times.len() * bits.len();
+        for at in 0..total.min(48) {
+            let (modified, accessed) = times[at % times.len()];
+            let size = sizes[at / times.len() % sizes.len()];
+            let mode = bits[at / (times.len() * sizes.len()) % bits.len()];
+            all.push(Traits { size, modified, accessed, mode });
+        }
+        // Where the product is cut off, each mode is met once at least.
+        all.extend(bits.iter().map(|mode| Traits { mode: *mode, ..Traits::default() }));
+        all
+    }
+
+    fn file(&self, path: String, number: usize, traits: Traits) -> File {
+        let Traits { size, modified, accessed, mode } = traits;
+        let plain = text::content(self.mentions, number, false);
+        let (content, own_mode) = match size {
+            Some(size) if size > 1 << 16 => (Content::Sparse(size), None),
+            Some(size) => {
+                let length = usize::try_from(size).unwrap_or(0);
+                let bytes = plain.bytes().cycle().take(length).collect();
+                (Content::Bytes(bytes), None)
+            }
+            None => typed(&path, plain),
+        };
+        let age = modified.unwrap_or_else(|| i64::try_from(number % 9).unwrap_or(1) * 40_000 + 100);
+        let mut file = File::new(path, content);
+        file.mode = mode.or(own_mode);
+        file.age = Some(age);
+        file.accessed = accessed;
+        file
+    }
+
+    /// Directories and links with the names of files, and what is empty.
+    fn oddities(&self, root: &str, names: &[String]) -> Vec<File> {
+        let mut files = Vec::new();
+        let first = names.first().map_or("notes.txt", |it| &**it);
+        let modes = self.mentions.modes.iter().take(2).map(|it| *it | 0o500);
+        for (at, name) in names.iter().take(3).enumerate() {
+            files.push(File::new(
+                format!("{root}/as dir/{name}/in/deep.txt"),
+                Content::text("deep\n"),
+            ));
+            files.push(File::new(
+                format!("{root}/links/{name}"),
+                Content::Link(format!("../sub/{first}")),
+            ));
+            files.push(File::new(format!("{root}/empty/{at}/{name}"), Content::Bytes(Vec::new())));
+        }
+        for (at, mode) in modes.enumerate() {
+            let directory = File::new(format!("{root}/moded{at}/{first}"), Content::Directory);
+            files.push(File { mode: Some(mode), ..directory });
+        }
+        for age in self.mentions.ages.iter().take(2).filter_map(|it| i64::try_from(*it).ok()) {
+            let directory = File::new(format!("{root}/aged{age}"), Content::Directory);
+            files.push(File { age: Some(age * 2 + 90_000), ..directory });
+        }
+        files.push(File::new(format!("{root}/vacant"), Content::Directory));
+        files.push(File::new(format!("{root}/links/broken"), Content::Link("nowhere".to_owned())));
+        files.push(File::new(format!("{root}/links/folder"), Content::Link("../sub".to_owned())));
+        files
+    }
+}
+
+/// A pattern for whole paths as one for what is below a directory.
+fn clean(pattern: &str) -> &str {
+    pattern.trim_start_matches("./").trim_start_matches("*/").trim_matches('/')
+}

@@ -1,0 +1,70 @@
+use probity_shell::{Script, mentions::Mentions};
+
+use super::*;
+
+fn planted(command: &str) -> Vec<World> {
+    worlds(&Mentions::of(&Script::parse(command).unwrap()))
+}
+
+fn paths(world: &World) -> Vec<&str> {
+    world.files.iter().map(|it| &*it.path).collect()
+}
+
+#[test]
+fn sources_exist_and_targets_do_not() {
+    let [first, again, near] = &*planted("cp /testbed/a.php /testbed/b.php") else { panic!() };
+    assert!(paths(first).contains(&"/testbed/a.php"));
+    assert!(!paths(first).contains(&"/testbed/b.php"));
+    assert!(paths(again).contains(&"/testbed/b.php"));
+    assert!(!paths(near).contains(&"/testbed/a.php"));
+}
+
+#[test]
+fn what_is_searched_for_is_there_on_both_sides_of_each_limit() {
+    let worlds = planted("find /data -name '*.log' -size +10k -mtime -7");
+    let files: Vec<_> = worlds[0]
+        .files
+        .iter()
+        .filter(|it| it.path.starts_with("/data/") && it.path.ends_with(".log"))
+        .collect();
+    let size = |file: &&&File| match &file.content {
+        Content::Bytes(bytes) => bytes.len() as u64,
+        Content::Sparse(size) => *size,
+        _ => 0,
+    };
+    let week = 7 * 86_400;
+    for (large, old) in [(true, true), (true, false), (false, true), (false, false)] {
+        let fits = |it: &&&File| {
+            (size(it) > 10 << 10) == large && it.age.is_some_and(|it| (it > week) == old)
+        };
+        assert!(files.iter().filter(fits).count() > 0, "large: {large}, old: {old}");
+    }
+}
+
+#[test]
+fn a_mentioned_user_is_another_one_at_first_and_then_the_own() {
+    let worlds = planted("find . -user bob -group staff");
+    assert_eq!((&*worlds[0].user, &*worlds[0].users[0].name), ("ada", "bob"));
+    assert_eq!((&*worlds[1].user, &*worlds[1].group), ("bob", "staff"));
+}
+
+#[test]
+fn nothing_is_planted_outside_of_a_world() {
+    for command in ["cat ../../../../etc/x /usr/share/y /proc/z", "cat 'a\nb' \"$(x)\" http://x/y"]
+    {
+        for world in planted(command) {
+            assert!(
+                paths(&world).iter().all(|it| !it.contains("..") && !it.starts_with("/usr/share"))
+            );
+        }
+    }
+}
+
+#[test]
+fn parameters_have_the_values_that_are_planted() {
+    let mentions = Mentions::of(&Script::parse("cp \"$1\" \"$3\"; cat $FILES").unwrap());
+    assert_eq!(arguments(&mentions), ["arg1", "", "arg3"]);
+    let worlds = worlds(&mentions);
+    assert_eq!(worlds[0].variables["FILES"], "files");
+    assert!(paths(&worlds[0]).contains(&"/home/ada/work/files"));
+}

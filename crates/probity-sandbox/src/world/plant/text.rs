@@ -1,0 +1,213 @@
+//! Texts in which the patterns that commands search for are found, and nearly found.
+
+use probity_shell::mentions::{Mentions, Syntax, TextPattern};
+use regex_syntax::hir::{Class, Hir, HirKind};
+
+/// Lines that any text has: blanks, doubles, columns, numbers, capitals.
+const FILLER: &[&str] = &[
+    "harbor north 12 amber",
+    "Willow river 7 basin delta",
+    "",
+    "  indented line with blanks  ",
+    "name,city,amount,42",
+    "key: value",
+    "harbor north 12 amber",
+    "tab\tseparated\tcolumns\t3",
+    "HARBOR NORTH 12 AMBER",
+    "path=/usr/local/bin:/opt/x",
+    "zephyr 100 -5 3.14",
+    "0",
+    "Ünïcode straße 日本",
+    "a.b|c;d e",
+    "zephyr 100 -5 3.14",
+];
+
+/// No text has more lines than this.
+const MAX_LINES: usize = 400;
+
+/// A text for a file; other seeds give other texts.
+pub(super) fn content(mentions: &Mentions, seed: usize, sorted: bool) -> String {
+    let mut lines: Vec<String> = FILLER.iter().map(|it| (*it).to_owned()).collect();
+    let shift = seed * 4 % lines.len();
+    lines.rotate_left(shift);
+    lines.truncate(9 + seed % 6);
+    let columns = mentions.numbers.iter().copied().filter(|it| *it <= 20).max().unwrap_or(3).max(3);
+    for sign in &mentions.separators {
+        lines.extend((0..3).map(|row| {
+            let cells: Vec<_> =
+                (0..=columns).map(|it| format!("c{}{it}", row + seed % 3)).collect();
+            cells.join(sign)
+        }));
+    }
+    // Every fourth text has near misses only.
+    for (at, pattern) in mentions.texts.iter().enumerate() {
+        for found in samples(pattern) {
+            if seed % 4 != 3 {
+                lines.push(format!("before {found} after {seed}"));
+                lines.push(found.clone());
+                lines.insert(at.min(lines.len()), format!("{found}{}", " again".repeat(seed % 3)));
+            }
+            lines.extend(near(&found));
+        }
+    }
+    let wanted = mentions.numbers.iter().copied().filter(|it| *it <= 300).max().unwrap_or(0);
+    let wanted = usize::try_from(wanted).unwrap_or(0) + 3;
+    let more = (lines.len()..wanted.min(MAX_LINES))
+        .map(|it| format!("line {it} of {seed}"))
+        .collect::<Vec<_>>();
+    lines.extend(more);
+    if sorted {
+        lines.sort();
+    }
+    lines.join("\n") + "\n"
+}
+
+/// Texts that a pattern finds.
+pub(super) fn samples(pattern: &TextPattern) -> Vec<String> {
+    let TextPattern { pattern, syntax } = pattern;
+    let expression = match syntax {
+        Syntax::Fixed => return vec![pattern.clone()],
+        Syntax::Basic => modern(pattern, Style::Basic),
+        Syntax::Extended => modern(pattern, Style::Extended),
+        Syntax::Perl => pattern.clone(),
+    };
+    let parsed = regex_syntax::ParserBuilder::new().utf8(false).build().parse(&expression);
+    let Ok(parsed) = parsed else { return vec![pattern.clone()] };
+    let mut found: Vec<String> = (0..3).map(|it| sample(&parsed, it)).collect();
+    found.sort();
+    found.dedup();
+    found.retain(|it| !it.contains('\n'));
+    found
+}
+
+fn near(found: &str) -> Vec<String> {
+    let swapped: String = found
+        .chars()
+        .map(|it| if it.is_lowercase() { it.to_ascii_uppercase() } else { it.to_ascii_lowercase() })
+        .collect();
+    let shorter: String = found.chars().skip(1).collect();
+    let half = found.floor_char_boundary(found.len() / 2);
+    let split = format!("{}-{}", &found[..half], &found[half..]);
+    let mut all = vec![swapped, shorter, split, format!("x{found}x")];
+    all.retain(|it| it != found && !it.is_empty());
+    all
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Style {
+    Basic,
+    Extended,
+}
+
+/// A POSIX expression in the syntax of today.
+fn modern(pattern: &str, style: Style) -> String {
+    let mut out = String::new();
+    let mut rest = pattern.chars().peekable();
+    while let Some(character) = rest.next() {
+        match character {
+            '\\' => match (rest.next(), style) {
+                (Some('<'), _) => out.push_str("\\b{start}"),
+                (Some('>'), _) => out.push_str("\\b{end}"),
+                (Some(it @ ('(' | ')' | '{' | '}' | '+' | '?' | '|')), Style::Basic) => {
+                    out.push(it)
+                }
+                (Some(it), _) if it.is_ascii_alphanumeric() && !"wWsSbB".contains(it) => {
+                    out.push(it)
+                }
+                (Some(it), _) => out.extend(['\\', it]),
+                (None, _) => out.push_str("\\\\"),
+            },
+            '(' | ')' | '{' | '}' | '+' | '?' | '|' if style == Style::Basic => {
+                out.extend(['\\', character])
+            }
+            '*' if out.is_empty() || out.ends_with('^') => out.push_str("\\*"),
+            '[' => {
+                out.push('[');
+                bracket(&mut rest, &mut out);
+            }
+            plain => out.push(plain),
+        }
+    }
+    out
+}
+
+/// A bracket expression, in which a backslash is a plain character.
+fn bracket(rest: &mut std::iter::Peekable<std::str::Chars<'_>>, out: &mut String) {
+    let mut first = true;
+    if rest.next_if_eq(&'^').is_some() {
+        out.push('^');
+    }
+    while let Some(character) = rest.next() {
+        match character {
+            ']' if !first => return out.push(']'),
+            '[' if matches!(rest.peek(), Some(':')) => {
+                out.push('[');
+                for inner in rest.by_ref() {
+                    out.push(inner);
+                    if inner == ']' {
+                        break;
+                    }
+                }
+            }
+            '\\' | '[' | ']' | '&' | '~' => out.extend(['\\', character]),
+            plain => out.push(plain),
+        }
+        first = false;
+    }
+}
+
+fn sample(hir: &Hir, variant: usize) -> String {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => String::new(),
+        HirKind::Literal(it) => String::from_utf8_lossy(&it.0).into_owned(),
+        HirKind::Class(it) => member(it, variant).map(String::from).unwrap_or_default(),
+        HirKind::Repetition(it) => {
+            let most = it.max.unwrap_or(u32::MAX).min(it.min + 2);
+            let times = (it.min.max(1) + u32::try_from(variant).unwrap_or(0)).min(most).min(12);
+            (0..times).map(|_| sample(&it.sub, variant)).collect()
+        }
+        HirKind::Capture(it) => sample(&it.sub, variant),
+        HirKind::Concat(parts) => parts.iter().map(|it| sample(it, variant)).collect(),
+        HirKind::Alternation(parts) => sample(&parts[variant % parts.len()], variant),
+    }
+}
+
+fn member(class: &Class, variant: usize) -> Option<char> {
+    let fits = |wanted: char| match class {
+        Class::Unicode(it) => {
+            it.ranges().iter().any(|it| (it.start()..=it.end()).contains(&wanted))
+        }
+        Class::Bytes(it) => u8::try_from(wanted).is_ok_and(|wanted| {
+            it.ranges().iter().any(|it| (it.start()..=it.end()).contains(&wanted))
+        }),
+    };
+    let liked: Vec<char> = "k7Mb2 _".chars().filter(|it| fits(*it)).collect();
+    let first = || match class {
+        Class::Unicode(it) => it.ranges().first().map(|it| it.start()),
+        Class::Bytes(it) => it.ranges().first().map(|it| char::from(it.start())),
+    };
+    if liked.is_empty() { first() } else { Some(liked[variant % liked.len()]) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_finds_its_samples() {
+        for (pattern, syntax, wanted) in [
+            ("foo.*bar", Syntax::Basic, "fookbar"),
+            (r"\(ab\)\{2\}c+", Syntax::Basic, "ababc+"),
+            ("([0-9]{1,3}\\.){3}[0-9]{1,3}", Syntax::Extended, "7.7.7.7"),
+            ("^[[:upper:]][^a]$", Syntax::Extended, "Mk"),
+            (r"[\]x", Syntax::Basic, r"\x"),
+            ("a|b", Syntax::Basic, "a|b"),
+            ("a|b", Syntax::Extended, "b"),
+            ("(", Syntax::Fixed, "("),
+        ] {
+            let pattern = TextPattern { pattern: pattern.to_owned(), syntax };
+            let found = samples(&pattern);
+            assert!(found.iter().any(|it| it == wanted), "{pattern:?}: {found:?}");
+        }
+    }
+}

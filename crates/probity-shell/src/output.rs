@@ -1,0 +1,223 @@
+//! What a command promises about what it writes: whether the order of lines and the width of blanks mean anything.
+//!
+//! The table is `data/output.toml`. What is not in it promises everything.
+
+use std::{collections::BTreeMap, sync::LazyLock};
+
+use serde::Deserialize;
+
+use crate::{
+    Script,
+    argv::Invocation,
+    field::{self, CLOSE, Expand, Field, OPEN_QUOTED},
+    tree::{Command, Part, Stmt},
+    utility,
+};
+
+/// What a command promises about its output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Promise {
+    /// What the order of lines means.
+    pub order: Order,
+    /// Whether some blanks only line up columns.
+    pub padded: bool,
+    /// Whether a program in it needs a network.
+    pub network: bool,
+}
+
+/// What the order of lines means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Nothing: another run may write them in another order.
+    None,
+    /// It comes about by itself, as that of lines in a file does.
+    Natural,
+    /// The command asks for it.
+    Asked,
+}
+
+impl Promise {
+    /// What a script promises.
+    pub fn of(script: &Script<'_>) -> Self {
+        let mut promise = Self { order: Order::Natural, padded: false, network: false };
+        promise.statements(&script.body);
+        promise
+    }
+
+    fn statements(&mut self, body: &[Stmt]) {
+        body.iter().for_each(|it| self.statement(it));
+    }
+
+    fn statement(&mut self, stmt: &Stmt) {
+        match &stmt.command {
+            Command::Simple(it) => {
+                let mut fields = Vec::new();
+                for word in &it.words {
+                    field::push_fields(word, &mut Within(self), &mut fields);
+                }
+                self.run(&fields);
+            }
+            Command::Pipeline(stages) => stages.iter().for_each(|it| self.statement(&it.stmt)),
+            Command::AndOr(it) => {
+                self.statement(&it.first);
+                it.rest.iter().for_each(|(_, stmt)| self.statement(stmt));
+            }
+            Command::Group(body) | Command::Subshell(body) => self.statements(body),
+            Command::If(it) => {
+                for (condition, body) in &it.branches {
+                    self.statements(condition);
+                    self.statements(body);
+                }
+                self.statements(it.otherwise.as_deref().unwrap_or_default());
+            }
+            Command::For(it) => {
+                for word in it.words.iter().flatten() {
+                    field::push_fields(word, &mut Within(self), &mut Vec::new());
+                }
+                self.statements(&it.body);
+            }
+            Command::ArithmeticFor(it) => self.statements(&it.body),
+            Command::While(it) => {
+                self.statements(&it.condition);
+                self.statements(&it.body);
+            }
+            Command::Case(it) => it.arms.iter().for_each(|arm| self.statements(&arm.body)),
+            Command::Condition(_) | Command::Arithmetic(_) => {}
+            Command::Function(it) => self.statement(&it.body),
+            Command::Time(it) => it.stmt.iter().for_each(|it| self.statement(it)),
+            Command::Coproc(it) => self.statement(it),
+            Command::Foreign(it) => it.bodies.iter().for_each(|it| self.statements(it)),
+        }
+    }
+
+    fn run(&mut self, fields: &[Field]) {
+        let Some((word, arguments)) = fields.split_first() else { return };
+        let name = word.text.rsplit('/').next().unwrap_or_default();
+        if let Some(habit) = TABLE.get(name) {
+            let call = utility::lookup(name).map(|it| Invocation::read(it, arguments));
+            let given = |when: &When| match when {
+                When::Always(always) => *always,
+                When::With(options) => {
+                    call.as_ref().is_some_and(|call| options.iter().any(|it| call.has(it)))
+                }
+            };
+            if given(&habit.sorts) {
+                self.order = Order::Asked;
+            } else if given(&habit.scrambles) {
+                self.order = Order::None;
+            }
+            self.padded |= given(&habit.pads);
+            self.network |= habit.network;
+        }
+        // An array of `awk` is gone through in any order.
+        let scrambled = |it: &Field| it.text.contains("for") && it.text.contains(" in ");
+        if name.ends_with("awk") && arguments.iter().any(scrambled) {
+            self.order = Order::None;
+        }
+        let inner = arguments.iter().position(|it| TABLE.contains_key(&*it.text));
+        let wraps = ["xargs", "find", "sudo", "time", "nice", "nohup", "timeout", "env"];
+        if let Some(at) = inner.filter(|_| wraps.contains(&name)) {
+            self.run(&arguments[at..]);
+        }
+    }
+}
+
+/// Commands in words are gone through, and their text is not known.
+struct Within<'p>(&'p mut Promise);
+
+impl Expand for Within<'_> {
+    fn expand(&mut self, part: &Part, out: &mut String) {
+        match part {
+            Part::Command(it) => self.0.statements(&it.body),
+            Part::Process(it) => self.0.statements(&it.body),
+            Part::Text { .. } | Part::Parameter(_) | Part::Arithmetic(_) | Part::Array(_) => {}
+        }
+        out.extend([OPEN_QUOTED, CLOSE]);
+    }
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct Habit {
+    scrambles: When,
+    sorts: When,
+    pads: When,
+    network: bool,
+}
+
+enum When {
+    Always(bool),
+    With(Vec<String>),
+}
+
+impl Default for When {
+    fn default() -> Self {
+        Self::Always(false)
+    }
+}
+
+impl<'de> Deserialize<'de> for When {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = When;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("`true` or a list of options")
+            }
+
+            fn visit_bool<E>(self, value: bool) -> Result<When, E> {
+                Ok(When::Always(value))
+            }
+
+            fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut seq: A) -> Result<When, A::Error> {
+                let mut options = Vec::new();
+                while let Some(option) = seq.next_element()? {
+                    options.push(option);
+                }
+                Ok(When::With(options))
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+static TABLE: LazyLock<BTreeMap<String, Habit>> = LazyLock::new(|| {
+    toml::from_str(include_str!("../data/output.toml"))
+        .unwrap_or_else(|error| panic!("a test reads data/output.toml: {error}"))
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_promises_an_order_or_does_not() {
+        for (text, order) in [
+            ("find . -name x", Order::None),
+            ("find . -name x | sort", Order::Asked),
+            ("sort f | head -3", Order::Asked),
+            ("grep -rn x .", Order::None),
+            ("grep -n x f", Order::Natural),
+            ("ls", Order::Natural),
+            ("ls -lt", Order::Asked),
+            ("ls -U | cat", Order::None),
+            ("for f in $(find .); do cat $f; done", Order::None),
+            ("awk '{n[$1]++} END {for (k in n) print k}' f", Order::None),
+            ("cat f | xargs du -s", Order::None),
+        ] {
+            assert_eq!(Promise::of(&Script::parse(text).unwrap()).order, order, "{text}");
+        }
+    }
+
+    #[test]
+    fn blanks_and_the_network_are_known() {
+        let of = |text: &str| Promise::of(&Script::parse(text).unwrap());
+        assert!(of("sort f | uniq -c").padded);
+        assert!(of("find . | xargs wc -l").padded);
+        assert!(!of("cat f").padded);
+        assert!(of("cat -n f").padded);
+        assert!(of("x=$(curl -s http://x)").network);
+        assert!(!of("echo curl").network);
+    }
+}
