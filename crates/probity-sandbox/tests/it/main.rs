@@ -3,3 +3,5 @@
 mod common;
 mod effects;
 mod session;
+mod hostile;
+mod lasting;
