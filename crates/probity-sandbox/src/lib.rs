@@ -23,6 +23,7 @@
 #[cfg(target_os = "linux")]
 mod bubblewrap;
 mod cache;
+pub mod compare;
 pub mod execution;
 #[cfg(target_os = "linux")]
 mod linux;

@@ -12,6 +12,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use prepare::remove;
 pub use prepare::{Preparation, PrepareError, Setup};
 pub use read::{ReadError, read};
 

@@ -51,6 +51,9 @@ impl Promise {
     fn statement(&mut self, stmt: &Stmt) {
         match &stmt.command {
             Command::Simple(it) => {
+                for it in &it.assignments {
+                    field::encode_single(&it.value, &mut Within(self));
+                }
                 let mut fields = Vec::new();
                 for word in &it.words {
                     field::push_fields(word, &mut Within(self), &mut fields);

@@ -8,6 +8,8 @@ mod glob;
 mod population;
 mod text;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use probity_shell::mentions::{Mentions, Role};
 
 use self::population::Population;
@@ -63,9 +65,16 @@ pub fn arguments(mentions: &Mentions) -> Vec<String> {
     (1..=count).map(|it| given(it).unwrap_or_default()).collect()
 }
 
+/// The variables that the mentions take for granted.
+pub fn variables(mentions: &Mentions) -> BTreeMap<String, String> {
+    let is_variable = |it: &str| it.starts_with(|it: char| it.is_alphabetic() || it == '_');
+    let all = mentions.variables.iter().filter(|(name, _)| is_variable(name));
+    all.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
 fn world(mentions: &Mentions, variant: Variant) -> World {
     let named = |name: &Option<&String>| name.is_some_and(|it| is_name(it) && it != "root");
-    let mentioned = |list: &std::collections::BTreeSet<String>, otherwise: &str| {
+    let mentioned = |list: &BTreeSet<String>, otherwise: &str| {
         let first = list.iter().next();
         let first = Some(first).filter(named).flatten().filter(|_| variant == Variant::Again);
         first.map_or_else(|| otherwise.to_owned(), String::clone)
@@ -84,7 +93,6 @@ fn world(mentions: &Mentions, variant: Variant) -> World {
     planter.paths();
     planter.populations();
     let Planter { directory, files, .. } = planter;
-    let is_variable = |it: &str| it.starts_with(|it: char| it.is_alphabetic() || it == '_');
     World {
         name: variant.name().to_owned(),
         about: "Made for the commands that are compared".to_owned(),
@@ -96,12 +104,7 @@ fn world(mentions: &Mentions, variant: Variant) -> World {
         user,
         group,
         directory,
-        variables: mentions
-            .variables
-            .iter()
-            .filter(|(name, _)| is_variable(name))
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect(),
+        variables: variables(mentions),
         files,
         setup: None,
         processes: Vec::new(),
