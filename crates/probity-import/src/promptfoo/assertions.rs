@@ -147,9 +147,6 @@ fn one(node: &Node, context: &mut Context<'_>) -> Option<(Assertion, Helpers)> {
         helpers.judge.get_or_insert_with(|| options::search_judge(&context.at(node), context));
         made.judging.rubric_prompt = Some(options::search_prompt());
     }
-    if let Some(similar) = helpers.similar.take() {
-        made = adapted::as_similar(&made, &similar, context);
-    }
     let is_carried = |key: &str| node.get(key).filter(|_| takes(kind, key));
     let config = is_carried("config").map(Node::to_json).filter(|it| !it.is_null());
     made.config = config;
@@ -163,6 +160,9 @@ fn one(node: &Node, context: &mut Context<'_>) -> Option<(Assertion, Helpers)> {
     if kind.test == AssertionTest::LlmRubric && node.get("rubricPrompt").is_some() {
         made.judging =
             JudgeOptions { rubric_prompt: helpers.rubric_prompt.clone(), ..made.judging };
+    }
+    if let Some(similar) = helpers.similar.take() {
+        made = adapted::as_similar(&made, &similar, context);
     }
     Some((made, Helpers { rubric_prompt: None, ..helpers }))
 }

@@ -44,7 +44,8 @@ async function answer(request) {
   } catch (error) {
     const where = /\(?([^()\s]+):(\d+):\d+\)?/.exec(`${error?.stack ?? ''}`.split('\n').slice(1).join('\n'));
     const place = where ? ` (${path.basename(where[1])}, line ${where[2]})` : '';
-    const message = `${error?.name ?? 'Error'}: ${error?.message ?? error}${place}`;
+    const cause = error?.cause?.message ? `: ${error.cause.message}` : '';
+    const message = `${error?.name ?? 'Error'}: ${error?.message ?? error}${cause}${place}`;
     return JSON.stringify({ id: request.id, error: message.slice(0, 2000) });
   }
 }

@@ -4,6 +4,7 @@
 
 mod acceptance;
 mod action;
+mod adapters;
 mod around;
 mod backends;
 mod baseline;

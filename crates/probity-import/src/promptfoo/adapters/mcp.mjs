@@ -10,7 +10,7 @@ let connected = null;
 export default async function ask(prompt, context, { config }) {
   let call;
   try {
-    call = JSON.parse(String(context.vars.prompt ?? prompt));
+    call = JSON.parse(String(context.vars.prompt || prompt));
   } catch {
     return { error: 'the prompt is no JSON with `tool` and `args`' };
   }

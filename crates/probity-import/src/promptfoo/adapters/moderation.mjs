@@ -12,8 +12,9 @@ export default async function score(output, { prompt, config }) {
   return { pass: false, score: 0, reason: `flagged: ${flags.join(', ')}` };
 }
 
-async function byOpenai(model, prompt, output, { apiBaseUrl = 'https://api.openai.com/v1' }) {
-  const answer = await fetchJson(`${apiBaseUrl}/moderations`, {
+async function byOpenai(model, prompt, output, { options = {} }) {
+  const base = options.apiBaseUrl ?? process.env.OPENAI_BASE_URL ?? 'https://api.openai.com/v1';
+  const answer = await fetchJson(`${base}/moderations`, {
     headers: bearer(process.env.OPENAI_API_KEY),
     body: { model: model || 'omni-moderation-latest', input: output },
   });
@@ -21,13 +22,14 @@ async function byOpenai(model, prompt, output, { apiBaseUrl = 'https://api.opena
 }
 
 // A guard model at Replicate: `safe`, or `unsafe` and the categories in the next line.
-async function byReplicate(model, prompt, output, { apiBaseUrl = 'https://api.replicate.com/v1' }) {
+async function byReplicate(model, prompt, output) {
+  const base = 'https://api.replicate.com/v1';
   const [name, version] = model.split(':');
   const headers = { ...bearer(process.env.REPLICATE_API_TOKEN ?? process.env.REPLICATE_API_KEY), prefer: 'wait' };
   const input = { prompt: `Human: ${prompt}\n\nAssistant: ${output}` };
   let answer = version
-    ? await fetchJson(`${apiBaseUrl}/predictions`, { headers, body: { version, input } })
-    : await fetchJson(`${apiBaseUrl}/models/${name}/predictions`, { headers, body: { input } });
+    ? await fetchJson(`${base}/predictions`, { headers, body: { version, input } })
+    : await fetchJson(`${base}/models/${name}/predictions`, { headers, body: { input } });
   while (['starting', 'processing'].includes(answer.status)) {
     await wait(1000);
     answer = await fetchJson(answer.urls.get, { method: 'GET', headers });

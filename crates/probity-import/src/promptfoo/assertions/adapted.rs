@@ -68,7 +68,9 @@ pub(super) fn made(name: &str, node: &Node, context: &mut Context<'_>) -> Option
 /// Variables that an adapter looks at.
 fn variables(adapter: &str) -> &'static [&'static str] {
     match adapter {
-        "moderation.mjs" => &["OPENAI_API_KEY", "REPLICATE_API_TOKEN", "REPLICATE_API_KEY"],
+        "moderation.mjs" => {
+            &["OPENAI_API_KEY", "OPENAI_BASE_URL", "REPLICATE_API_TOKEN", "REPLICATE_API_KEY"]
+        }
         "classifier.mjs" => &["HF_TOKEN", "HF_API_TOKEN"],
         "similar.mjs" => &[
             "HF_TOKEN",

@@ -121,7 +121,7 @@ pub(super) fn read(
             text_generation(model, config, described, backend, context)
         }
         Hosted::N8n(url) => n8n(url.clone(), config, described, backend, context),
-        Hosted::SageMaker(named) => sagemaker(named, config, described, backend, context),
+        Hosted::SageMaker(named) => sagemaker(named, config, backend, context),
         Hosted::Cohere(model) => cohere(model, config, described, backend, context),
     }
 }
@@ -260,7 +260,6 @@ fn n8n(
 fn sagemaker(
     named: &str,
     config: &Node,
-    described: &Described<'_>,
     mut backend: BackendDraft,
     context: &mut Context<'_>,
 ) -> Option<Made> {
