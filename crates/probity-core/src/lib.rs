@@ -7,6 +7,7 @@ pub mod baseline;
 pub mod calibration;
 pub mod case;
 pub mod case_outcome;
+pub mod checkup;
 pub mod classification;
 pub mod consistency;
 pub mod conversation;

@@ -6,6 +6,7 @@
 mod cases;
 mod grid;
 mod live;
+mod tags;
 
 use probity_core::{
     classification::{Class, Counts, Verdict},
@@ -16,6 +17,7 @@ use rusqlite::{params, params_from_iter, types::Value};
 pub use cases::{CaseCursor, CaseQuery, CaseRow, CasesPage, ScoreRange, Sort};
 pub use grid::{GridPage, GridQuery, GridRow};
 pub use live::{Failing, Trouble, Waited};
+pub use tags::{TagCatalogue, TagQuery};
 
 use crate::{LaneView, Reader, RunRow, StoreError, result::Name};
 
@@ -26,6 +28,8 @@ pub struct RunsQuery {
     pub suite: Option<String>,
     /// Those that asked a backend.
     pub backend: Option<String>,
+    /// Those with a result of a case that has a tag.
+    pub tag: Option<TagQuery>,
     /// Those whose name or suite contains this.
     pub text: Option<String>,
     /// Those that did not begin before, in milliseconds since 1970.
@@ -45,6 +49,21 @@ pub struct RunsPage {
     pub runs: Vec<RunRow>,
     /// The place that the next page begins behind, if there is one.
     pub next: Option<i64>,
+}
+
+/// A suite that has runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SuiteRow {
+    /// What it is called.
+    pub name: String,
+    /// Its file when it was last run, if that is known.
+    pub path: Option<String>,
+    /// How many runs there are.
+    pub runs: u64,
+    /// The latest of them.
+    pub latest: String,
+    /// When that began, in milliseconds since 1970.
+    pub started_ms: i64,
 }
 
 /// How many results of a lane came out how.
@@ -126,7 +145,7 @@ impl Reader {
 
     /// A page of runs, the latest first.
     pub fn runs_page(&self, query: &RunsQuery) -> Result<RunsPage, StoreError> {
-        let RunsQuery { suite, backend, text, since_ms, until_ms, after, limit } = query;
+        let RunsQuery { suite, backend, tag, text, since_ms, until_ms, after, limit } = query;
         let mut conditions = Conditions::default();
         if let Some(suite) = suite {
             conditions.add("suite = ?", [suite.clone().into()]);
@@ -134,6 +153,9 @@ impl Reader {
         if let Some(backend) = backend {
             let sql = "EXISTS (SELECT 1 FROM lanes l WHERE l.run = runs.id AND l.backend = ? AND l.retired = 0)";
             conditions.add(sql, [backend.clone().into()]);
+        }
+        if let Some(tag) = tag {
+            tag.add_to(&mut conditions);
         }
         if let Some(text) = text {
             let pattern = containing(text);
@@ -173,6 +195,28 @@ impl Reader {
     /// The names of all suites that have runs.
     pub fn suites(&self) -> Result<Vec<String>, StoreError> {
         self.names("SELECT DISTINCT suite FROM runs ORDER BY suite")
+    }
+
+    /// Suites that have runs, by name and file, those that ran last first.
+    pub fn suite_rows(&self, most: usize) -> Result<Vec<SuiteRow>, StoreError> {
+        let read = || {
+            // Other columns are those of the row with the highest id.
+            let mut statement = self.connection.prepare_cached(
+                "SELECT suite, json_extract(info, '$.suite_path'), count(*), run_id, started_ms, max(id)
+                 FROM runs GROUP BY 1, 2 ORDER BY 6 DESC LIMIT ?",
+            )?;
+            let rows = statement.query_map([most], |row| {
+                Ok(SuiteRow {
+                    name: row.get(0)?,
+                    path: row.get(1)?,
+                    runs: row.get(2)?,
+                    latest: row.get(3)?,
+                    started_ms: row.get(4)?,
+                })
+            })?;
+            rows.collect::<rusqlite::Result<Vec<_>>>()
+        };
+        read().map_err(StoreError::Read)
     }
 
     /// The names of all backends that were asked.

@@ -28,7 +28,8 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 pub use browse::{
     CaseCursor, CaseQuery, CaseRow, CasesPage, Failing, GridPage, GridQuery, GridRow, RunsPage,
-    RunsQuery, ScoreBars, ScoreRange, Sort, Standing, Trouble, Waited,
+    RunsQuery, ScoreBars, ScoreRange, Sort, Standing, SuiteRow, TagCatalogue, TagQuery, Trouble,
+    Waited,
 };
 pub use cache::{Cache, CacheStats};
 pub use id::new_run_id;

@@ -111,6 +111,8 @@
     setUpCopies();
     tellNeeds();
     document.addEventListener("change", tellNeeds);
+    // Something is being read that is not known yet.
+    if (document.querySelector("[data-reload]")) setTimeout(() => location.reload(), 1000);
     document.addEventListener("keydown", onKey);
     document.addEventListener("click", onClick);
     root.dataset.ready = "";

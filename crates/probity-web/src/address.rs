@@ -1,6 +1,6 @@
 //! Addresses of pages, and what stands in them.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, path::Path};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
@@ -54,6 +54,10 @@ pub(crate) fn case(run_id: &str, case_id: &str, lane: usize, repeat: u32) -> Str
     let repeat = (repeat > 0).then(|| ("repeat", (repeat + 1).to_string()));
     let pairs = std::iter::once(("lane", (lane + 1).to_string())).chain(repeat);
     with_query(&format!("{}/{}", cases(run_id), encoded(case_id)), pairs)
+}
+
+pub(crate) fn suite(file: &Path) -> String {
+    format!("/suites/{}", encoded(&file.display().to_string()))
 }
 
 #[cfg(test)]

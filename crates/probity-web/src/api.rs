@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use hyper::StatusCode;
 use probity_core::{
+    checkup::Checkup,
     classification::Counts,
     evaluation::{EvaluationResult, time},
     metrics::Verdicts,
@@ -26,6 +27,8 @@ use crate::{
     reply::{self, Response},
     route::compared_runs,
     site::Site,
+    suites::{self, Listed, State},
+    survey::Examined,
 };
 
 /// The description of all this.
@@ -87,6 +90,27 @@ pub(crate) async fn answer(
                 Ok(trend::json(&load::trends(site, reader, &name, most)?))
             };
             site.read(trends).await
+        }
+        ["suites"] => {
+            query.finish()?;
+            let listed = suites::listed(site).await?;
+            let states = suites::states(site, &listed, suites::PAGE_PATIENCE).await?;
+            let all: Vec<Value> = listed
+                .iter()
+                .zip(&states)
+                .map(|(suite, state)| listed_suite(suite, state))
+                .collect();
+            Ok(json!({ "suites": all }))
+        }
+        ["suites", file] => {
+            query.finish()?;
+            let listed = suites::find(site, file).await?;
+            suite(&listed, &suites::state(site, &listed, suites::PROGRAM_PATIENCE).await?)
+        }
+        ["doctor"] => {
+            let asked = query.take("suite");
+            query.finish()?;
+            doctor(site, asked.as_deref()).await
         }
         _ => Err(Problem::not_found("there is nothing at this address")
             .hint("/api/v1/openapi.json describes what there is")),
@@ -204,6 +228,59 @@ fn case(case: &load::Case) -> Value {
         })
         .collect();
     json!({ "run_id": case.row.run_id, "case_id": case.id, "results": results })
+}
+
+fn listed_suite(suite: &Listed, state: &State) -> Value {
+    let (state, survey) = match state {
+        State::Unnamed => ("unnamed", None),
+        State::Gone => ("gone", None),
+        State::Reading => ("reading", None),
+        State::Read(survey) => ("read", Some(survey)),
+    };
+    json!({
+        "name": suite.name,
+        "file": suite.file.as_ref().map(|it| it.display().to_string()),
+        "is_here": suite.is_here,
+        "runs": suite.runs,
+        "latest": suite.latest.as_ref().map(|it| &it.run_id),
+        "state": state,
+        "cases": survey.map(|it| it.cases()),
+        "errors": survey.map(|it| it.errors()),
+        "warnings": survey.map(|it| it.warnings()),
+    })
+}
+
+fn suite(listed: &Listed, state: &State) -> Result<Value, Problem> {
+    let survey = match state {
+        State::Read(survey) => survey,
+        State::Reading => return Err(Problem::too_slow()),
+        State::Gone | State::Unnamed => {
+            return Err(Problem::not_found("the suite file is not there any more"));
+        }
+    };
+    let mut value = listed_suite(listed, state);
+    value["survey"] =
+        serde_json::to_value(&**survey).map_err(|error| Problem::internal(error.to_string()))?;
+    Ok(value)
+}
+
+async fn doctor(site: &Arc<Site>, asked: Option<&str>) -> Result<Value, Problem> {
+    let listed = suites::listed(site).await?;
+    let Some((file, _)) = suites::chosen(&listed, asked)? else {
+        return Err(Problem::not_found("there is no suite here"));
+    };
+    let (backends, problems, failure) = match suites::examined(site, file.to_owned()).await? {
+        Examined::Backends(backends) => (backends, None, None),
+        Examined::Unusable(problems) => (Vec::new(), Some(problems), None),
+        Examined::Failed(why) => (Vec::new(), None, Some(why)),
+    };
+    Ok(json!({
+        "suite": file.display().to_string(),
+        "is_sound": problems.is_none() && failure.is_none() && backends.iter().all(Checkup::is_sound),
+        "backends": backends,
+        "problems": problems,
+        "failure": failure,
+    }))
 }
 
 fn verdicts(verdicts: &Verdicts) -> Value {

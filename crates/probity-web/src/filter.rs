@@ -9,7 +9,7 @@ use probity_store::{
     CaseCursor, CaseQuery, GridQuery, LaneView, Reader, RunsQuery, ScoreRange, Sort,
 };
 
-use crate::{problem::Problem, query::Query};
+use crate::{problem::Problem, query::Query, site::Site};
 
 /// Runs on a page.
 const RUNS: usize = 50;
@@ -36,6 +36,7 @@ fn pair(name: &'static str, value: Option<&(impl ToString + ?Sized)>) -> Option<
 pub(crate) struct RunFilter {
     pub(crate) suite: Option<String>,
     pub(crate) backend: Option<String>,
+    pub(crate) tag: Option<String>,
     pub(crate) text: Option<String>,
     pub(crate) since: Option<Date>,
     pub(crate) until: Option<Date>,
@@ -48,6 +49,7 @@ impl RunFilter {
         Ok(Self {
             suite: query.take("suite"),
             backend: query.take("backend"),
+            tag: query.take("tag"),
             text: query.take("q"),
             since: query.take_as("since", "a date such as 2026-01-31")?,
             until: query.take_as("until", "a date such as 2026-01-31")?,
@@ -56,13 +58,14 @@ impl RunFilter {
         })
     }
 
-    pub(crate) fn query(&self) -> Result<RunsQuery, Problem> {
-        let Self { suite, backend, text, since, until, after, limit } = self.clone();
+    pub(crate) fn query(&self, site: &Site, reader: &Reader) -> Result<RunsQuery, Problem> {
+        let Self { suite, backend, tag, text, since, until, after, limit } = self.clone();
         // A run of the last day is one of that day, too.
         let until = until.map(|it| it.tomorrow().map_err(out_of_range)).transpose()?;
         Ok(RunsQuery {
             suite,
             backend,
+            tag: tag.map(|it| site.tags(reader, |tags| tags.query(it))).transpose()?,
             text,
             since_ms: since.map(midnight).transpose()?,
             until_ms: until.map(midnight).transpose()?,
@@ -73,11 +76,12 @@ impl RunFilter {
 
     /// What leads to the same page again.
     pub(crate) fn pairs(&self) -> Vec<Pair> {
-        let Self { suite, backend, text, since, until, after, limit } = self;
+        let Self { suite, backend, tag, text, since, until, after, limit } = self;
         let limit = (*limit != RUNS).then_some(limit);
         let pairs = [
             pair("suite", suite.as_ref()),
             pair("backend", backend.as_ref()),
+            pair("tag", tag.as_ref()),
             pair("q", text.as_ref()),
             pair("since", since.as_ref()),
             pair("until", until.as_ref()),
@@ -88,8 +92,10 @@ impl RunFilter {
     }
 
     pub(crate) fn is_set(&self) -> bool {
-        let Self { suite, backend, text, since, until, after: _, limit: _ } = self;
-        [suite, backend, text].iter().any(|it| it.is_some()) || since.is_some() || until.is_some()
+        let Self { suite, backend, tag, text, since, until, after: _, limit: _ } = self;
+        [suite, backend, tag, text].iter().any(|it| it.is_some())
+            || since.is_some()
+            || until.is_some()
     }
 }
 

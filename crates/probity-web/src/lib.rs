@@ -17,12 +17,18 @@ mod query;
 mod reply;
 mod route;
 mod site;
+mod suites;
+mod survey;
 
-use std::{convert::Infallible, io, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible, io, net::SocketAddr, path::PathBuf, pin::pin, sync::Arc, time::Duration,
+};
 
 use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::{net::TcpListener, sync::Semaphore};
+use tokio::{net::TcpListener, sync::Semaphore, time::timeout};
+
+pub use survey::{BackendSurvey, Examined, Findings, Problems, RunnerSurvey, Survey, Surveyor};
 
 use crate::{guard::Guard, reply::Response, site::Site};
 
@@ -30,6 +36,10 @@ use crate::{guard::Guard, reply::Response, site::Site};
 const MOST_CONNECTIONS: usize = 1024;
 /// How long a client may take to say what it wants.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a connection lasts, whatever it is used for.
+const LONGEST: Duration = Duration::from_mins(10);
+/// How long what is being sent then may take.
+const LAST: Duration = Duration::from_mins(1);
 
 /// What is shown, and where.
 #[derive(Clone, Debug)]
@@ -40,6 +50,10 @@ pub struct Options {
     pub address: SocketAddr,
     /// The share of errors above which the results of a run are not usable.
     pub max_error_rate: f64,
+    /// The suite file of the folder where this was started.
+    pub suite: Option<PathBuf>,
+    /// How suite files are looked into.
+    pub surveyor: Surveyor,
 }
 
 /// A server that listens.
@@ -87,14 +101,18 @@ impl Server {
                     let (site, guard) = (Arc::clone(&site), Arc::clone(&guard));
                     async move { Ok::<Response, Infallible>(answer(&site, &guard, request).await) }
                 });
-                let served = http1::Builder::new()
+                let connection = http1::Builder::new()
                     .timer(TokioTimer::new())
                     .header_read_timeout(PATIENCE)
                     .max_buf_size(64 << 10)
-                    .serve_connection(TokioIo::new(stream), service)
-                    .await;
-                // A client that goes away in the middle is none of our business.
-                drop(served);
+                    .serve_connection(TokioIo::new(stream), service);
+                let mut connection = pin!(connection);
+                // A client that goes away in the middle is none of our business; one that never reads what it is sent has
+                // to go at some time.
+                if timeout(LONGEST, connection.as_mut()).await.is_err() {
+                    connection.as_mut().graceful_shutdown();
+                    let _ = timeout(LAST, connection).await;
+                }
                 drop(place);
             });
         }

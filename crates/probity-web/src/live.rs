@@ -6,14 +6,14 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use bytes::Bytes;
 use probity_core::record::RunStatus;
 use probity_store::{Reader, RunRow};
 use tokio::{
-    sync::{mpsc, watch},
+    sync::{Semaphore, mpsc, watch},
     task::spawn_blocking,
     time::{MissedTickBehavior, interval, timeout},
 };
@@ -23,13 +23,17 @@ use crate::{
     pages::live::{Progress, fragment},
     problem::Problem,
     reply::{self, Response},
-    site::Site,
+    site::{self, Site},
 };
 
 /// How often the store is looked at.
 const TICK: Duration = Duration::from_millis(500);
 /// How often something is sent even if nothing happens, so that a client that is gone is noticed.
 const HEARTBEAT: Duration = Duration::from_secs(15);
+/// How long one is followed without asking again, which browsers do by themselves.
+const LONGEST: Duration = Duration::from_mins(9);
+/// How many may follow at once.
+const MOST_FOLLOWERS: usize = 256;
 
 /// What those who follow a run are sent.
 #[derive(Clone, Copy, Debug)]
@@ -41,9 +45,16 @@ pub(crate) enum Form {
 }
 
 /// The runs that somebody follows.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Live {
     followed: Mutex<BTreeMap<String, watch::Receiver<Option<State>>>>,
+    places: Arc<Semaphore>,
+}
+
+impl Default for Live {
+    fn default() -> Self {
+        Self { followed: Mutex::default(), places: Arc::new(Semaphore::new(MOST_FOLLOWERS)) }
+    }
 }
 
 /// How a run stands, in both forms.
@@ -69,9 +80,21 @@ impl State {
 pub(crate) async fn follow(site: &Arc<Site>, name: &str, form: Form) -> Result<Response, Problem> {
     let name = name.to_owned();
     let run = site.read(move |_, reader| Ok(reader.find(&name)?)).await?;
+    let place = Arc::clone(&site.live.places).try_acquire_owned().map_err(|_| {
+        Problem::too_many(format!("{MOST_FOLLOWERS} pages follow runs already"))
+            .hint("close some of them, or reload this page now and then")
+    })?;
     let states = subscribe(site, run.run_id);
     let (sender, receiver) = mpsc::channel(2);
-    tokio::spawn(send(states, form, sender));
+    tokio::spawn(async move {
+        let listening = sender.clone();
+        tokio::select! {
+            () = listening.closed() => {}
+            // Whoever has not been told everything by then asks again.
+            _ = timeout(LONGEST, send(states, form, sender)) => {}
+        }
+        drop(place);
+    });
     Ok(reply::events(receiver))
 }
 
@@ -166,6 +189,7 @@ impl Watcher {
             Some(_) | None => Reader::open_to_look(&self.site.options.store)?,
         };
         let reader = self.reader.insert(reader);
+        reader.stop_at(Instant::now() + site::LONGEST)?;
         let version = reader.data_version()?;
         let run: RunRow = reader.find(&self.run_id)?;
         let now = (version, run.status);

@@ -19,7 +19,7 @@ use probity_store::{
 use crate::{
     filter::{CaseFilter, GridFilter, RunFilter},
     problem::Problem,
-    site::{Site, as_counted},
+    site::{LaneStanding, Site},
 };
 
 /// Runs that are compared at once.
@@ -73,10 +73,10 @@ pub(crate) struct Grid {
 }
 
 pub(crate) fn runs(site: &Site, reader: &Reader, filter: &RunFilter) -> Result<Runs, Problem> {
-    let RunsPage { runs, next } = reader.runs_page(&filter.query()?)?;
+    let RunsPage { runs, next } = reader.runs_page(&filter.query(site, reader)?)?;
     let runs = runs.into_iter().map(|row| {
         let lanes = reader.lanes(&row)?;
-        let standing = site.standing(reader, &row, &lanes)?;
+        let standing = site.standing(reader, &row)?;
         Ok((row, lanes, standing))
     });
     Ok(Runs { runs: runs.collect::<Result<_, StoreError>>()?, next })
@@ -85,7 +85,8 @@ pub(crate) fn runs(site: &Site, reader: &Reader, filter: &RunFilter) -> Result<R
 /// Counts the latest runs before anybody asks for them, so that the first list comes as soon as later ones.
 pub(crate) fn count_ahead(site: &Site, reader: &Reader) -> Result<(), Problem> {
     let latest = RunFilter { limit: MOST_COUNTED, ..RunFilter::default() };
-    runs(site, reader, &latest).map(drop)
+    runs(site, reader, &latest)?;
+    Ok(site.tags(reader, |_| ())?)
 }
 
 pub(crate) fn run(site: &Site, reader: &Reader, name: &str) -> Result<Run, Problem> {
@@ -209,7 +210,7 @@ pub(crate) fn trends(
     most: usize,
 ) -> Result<Vec<Trend>, Problem> {
     let filter = RunFilter { suite: Some(name.to_owned()), limit: most, ..RunFilter::default() };
-    let mut runs = reader.runs_page(&filter.query()?)?.runs;
+    let mut runs = reader.runs_page(&filter.query(site, reader)?)?.runs;
     runs.reverse();
     let mut trends: BTreeMap<String, Vec<Point>> = BTreeMap::new();
     for row in &runs {
@@ -232,13 +233,14 @@ fn reports(site: &Site, reader: &Reader, run: &RunRow) -> Result<Vec<LaneReport>
     if !lanes.iter().all(is_plain) {
         return Ok(site.view(reader, run)?.lanes.clone());
     }
-    let standings = site.standings(reader, run, &lanes)?;
-    Ok(lanes.into_iter().zip(standings).map(|(view, standing)| counted(view, &standing)).collect())
+    let standings = site.standings(reader, run)?;
+    Ok(lanes.into_iter().zip(&*standings).map(|(view, standing)| counted(view, standing)).collect())
 }
 
-fn counted(view: LaneView, standing: &Standing) -> LaneReport {
+fn counted(view: LaneView, standing: &LaneStanding) -> LaneReport {
     let LaneView { lane, status, .. } = view;
-    let verdicts = as_counted(&lane.judging, standing.verdicts);
+    let LaneStanding { results: standing, counted: verdicts } = standing;
+    let verdicts = *verdicts;
     let metrics = Metrics {
         all: Slice { verdicts, classes: standing.classes, unjudged: standing.verdicts.error },
         interval: wilson_95(verdicts.pass, verdicts.judged()),

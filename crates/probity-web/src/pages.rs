@@ -3,12 +3,15 @@
 pub(crate) mod case;
 pub(crate) mod cases;
 pub(crate) mod compare;
+pub(crate) mod doctor;
 pub(crate) mod grid;
 pub(crate) mod live;
 pub(crate) mod parts;
 pub(crate) mod problem;
 pub(crate) mod run;
 pub(crate) mod runs;
+pub(crate) mod suite;
+pub(crate) mod suites;
 pub(crate) mod trends;
 
 use maud::{DOCTYPE, Markup, html};
@@ -23,6 +26,8 @@ pub(crate) enum Part {
     Runs,
     Compare,
     Trends,
+    Suites,
+    Doctor,
     None,
 }
 
@@ -42,6 +47,8 @@ pub(crate) fn page(part: Part, title: &str, content: &Markup) -> Markup {
         (Part::Runs, "/", "Runs"),
         (Part::Compare, "/compare", "Compare"),
         (Part::Trends, "/trends", "Trends"),
+        (Part::Suites, "/suites", "Suites"),
+        (Part::Doctor, "/doctor", "Doctor"),
     ];
     html! {
         (DOCTYPE)

@@ -70,6 +70,11 @@ impl Problem {
             .hint("ask for less: one lane, one class, fewer words")
     }
 
+    /// Others have taken all there is.
+    pub(crate) fn too_many(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "too_many", message)
+    }
+
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self

@@ -3,16 +3,19 @@
 use std::sync::Arc;
 
 use hyper::StatusCode;
+use maud::Markup;
 
 use crate::{
     address::decoded,
     api, assets,
     filter::{CaseFilter, GridFilter, RunFilter},
-    live, load, pages,
+    live, load,
+    pages::{self, Part},
     problem::Problem,
     query::Query,
     reply::{self, Response},
     site::Site,
+    suites,
 };
 
 /// Whether answers are read by programs.
@@ -52,15 +55,8 @@ async fn page(site: &Arc<Site>, parts: &[&str], mut query: Query) -> Result<Resp
         [""] => {
             let filter = RunFilter::read(&mut query)?;
             query.finish()?;
-            let page =
-                site.read(move |site, reader| pages::runs::make(site, reader, &filter)).await;
-            match page {
-                // Before the first run there is no store.
-                Err(problem) if problem.code == "no_store" => {
-                    Ok(reply::page(pages::runs::before_the_first(&site.options.store)))
-                }
-                page => page.map(reply::page),
-            }
+            let read = site.read(move |site, reader| pages::runs::make(site, reader, &filter));
+            or_before_the_first(site, Part::Runs, read.await)
         }
         ["runs", run] => {
             query.finish()?;
@@ -99,17 +95,61 @@ async fn page(site: &Arc<Site>, parts: &[&str], mut query: Query) -> Result<Resp
         ["compare"] => {
             let names = compared_runs(&mut query)?;
             query.finish()?;
+            let names_nothing = names.is_empty();
             let read = site.read(move |site, reader| pages::compare::make(site, reader, &names));
-            read.await.map(reply::page)
+            match names_nothing {
+                true => or_before_the_first(site, Part::Compare, read.await),
+                false => read.await.map(reply::page),
+            }
         }
         ["trends"] => {
             let name = query.take("suite");
             let most = query.take_limit(50, load::MOST_POINTS)?;
             query.finish()?;
             let read = site.read(move |site, reader| pages::trends::make(site, reader, name, most));
-            read.await.map(reply::page)
+            or_before_the_first(site, Part::Trends, read.await)
         }
+        ["suites"] => {
+            query.finish()?;
+            let listed = suites::listed(site).await?;
+            let states = suites::states(site, &listed, suites::PAGE_PATIENCE).await?;
+            Ok(reply::page(pages::suites::render(&listed, &states)))
+        }
+        ["suites", file] => {
+            query.finish()?;
+            let found = suites::find(site, file).await?;
+            let state = suites::state(site, &found, suites::PAGE_PATIENCE).await?;
+            Ok(reply::page(pages::suite::render(&found, &state)))
+        }
+        ["doctor"] => doctor(site, query).await,
         _ => Err(nothing()),
+    }
+}
+
+/// A page, or what is shown before there is a store.
+fn or_before_the_first(
+    site: &Site,
+    part: Part,
+    page: Result<Markup, Problem>,
+) -> Result<Response, Problem> {
+    match page {
+        Err(problem) if problem.code == "no_store" => {
+            Ok(reply::page(pages::runs::before_the_first(part, &site.options.store)))
+        }
+        page => page.map(reply::page),
+    }
+}
+
+async fn doctor(site: &Arc<Site>, mut query: Query) -> Result<Response, Problem> {
+    let asked = query.take("suite");
+    query.finish()?;
+    let listed = suites::listed(site).await?;
+    match suites::chosen(&listed, asked.as_deref())? {
+        None => Ok(reply::page(pages::doctor::without_suite())),
+        Some((file, all)) => {
+            let examined = suites::examined(site, file.to_owned()).await?;
+            Ok(reply::page(pages::doctor::render(&all, file, &examined)))
+        }
     }
 }
 

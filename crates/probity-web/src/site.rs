@@ -14,17 +14,23 @@ use probity_core::{
     record::{Judging, RunStatus},
     view::RunView,
 };
-use probity_store::{LaneView, Reader, RunRow, Standing, StoreError};
+use probity_store::{
+    LaneView, Reader, RunRow, ScoreBars, Standing, StoreError, TagCatalogue, Trouble,
+};
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
-use crate::{Options, live::Live, problem::Problem};
+use crate::{Options, live::Live, problem::Problem, suites::Surveys};
 
 /// Requests that read the store at once; others wait for their turn.
 const MOST_READERS: usize = 4;
 /// How long a request may read.
-const LONGEST: Duration = Duration::from_secs(30);
+pub(crate) const LONGEST: Duration = Duration::from_secs(30);
 /// Runs whose figures are kept.
-const MOST_VIEWS: usize = 24;
+const MOST_KEPT: usize = 24;
+/// Runs whose counts are kept.
+const MOST_STANDINGS: usize = 20_000;
+/// Different messages of errors that are read.
+const MOST_MESSAGES: usize = 500;
 /// How long the figures of a run that goes on, or was killed, are good for.
 const FRESH: Duration = Duration::from_secs(1);
 
@@ -33,10 +39,15 @@ const FRESH: Duration = Duration::from_secs(1);
 pub(crate) struct Site {
     pub(crate) options: Options,
     pub(crate) live: Live,
+    pub(crate) surveys: Surveys,
     turns: Arc<Semaphore>,
+    /// How long a request may read.
+    longest: Duration,
     idle: Mutex<Vec<Opened>>,
-    views: Mutex<VecDeque<Kept>>,
-    standings: Mutex<BTreeMap<String, (Ended, Vec<Standing>)>>,
+    views: Recent<RunView>,
+    details: Recent<Details>,
+    standings: Mutex<BTreeMap<String, (Ended, Standings)>>,
+    tags: Mutex<TagCatalogue>,
 }
 
 /// A connection, and the file that it is to.
@@ -56,19 +67,72 @@ struct FileId {
 /// How and when a run ended: after that its results stay as they are, until somebody resumes it.
 type Ended = (RunStatus, Option<i64>);
 
+/// What was made of the runs that were looked at last.
 #[derive(Debug)]
-struct Kept {
-    run_id: String,
-    ended: Ended,
-    made: Instant,
-    view: Arc<RunView>,
+struct Recent<T>(Mutex<VecDeque<Kept<T>>>);
+
+impl<T> Default for Recent<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
 }
 
-impl Kept {
+impl<T> Recent<T> {
+    /// What was made of a run, or is made now.
+    fn of(
+        &self,
+        run: &RunRow,
+        read: impl FnOnce() -> Result<T, StoreError>,
+    ) -> Result<Arc<T>, StoreError> {
+        if let Some(kept) = lock(&self.0).iter().find(|it| it.is_good_for(run)) {
+            return Ok(Arc::clone(&kept.made));
+        }
+        let made = Arc::new(read()?);
+        let mut all = lock(&self.0);
+        all.retain(|it| it.run_id != run.run_id);
+        all.truncate(MOST_KEPT - 1);
+        all.push_front(Kept {
+            run_id: run.run_id.clone(),
+            ended: ended(run),
+            at: Instant::now(),
+            made: Arc::clone(&made),
+        });
+        Ok(made)
+    }
+}
+
+#[derive(Debug)]
+struct Kept<T> {
+    run_id: String,
+    ended: Ended,
+    at: Instant,
+    made: Arc<T>,
+}
+
+impl<T> Kept<T> {
     fn is_good_for(&self, run: &RunRow) -> bool {
-        let is_fixed = has_ended(run) || self.made.elapsed() < FRESH;
+        let is_fixed = has_ended(run) || self.at.elapsed() < FRESH;
         self.run_id == run.run_id && self.ended == ended(run) && is_fixed
     }
+}
+
+/// What the page of a run shows beside its figures.
+#[derive(Debug)]
+pub(crate) struct Details {
+    pub(crate) bars: Vec<ScoreBars>,
+    pub(crate) troubles: Vec<Trouble>,
+}
+
+/// How the results of each lane of a run came out.
+pub(crate) type Standings = Arc<Vec<LaneStanding>>;
+
+/// How the results of a lane came out.
+#[derive(Clone, Debug)]
+pub(crate) struct LaneStanding {
+    /// Each for itself.
+    pub(crate) results: Standing,
+    /// As gates count them.
+    pub(crate) counted: Verdicts,
 }
 
 /// Whether a later end of a run can be told from this one. One that is killed leaves none.
@@ -88,10 +152,14 @@ impl Site {
         Self {
             options,
             live: Live::default(),
+            surveys: Surveys::default(),
             turns: Arc::new(Semaphore::new(MOST_READERS)),
+            longest: LONGEST,
             idle: Mutex::default(),
-            views: Mutex::default(),
+            views: Recent::default(),
+            details: Recent::default(),
             standings: Mutex::default(),
+            tags: Mutex::default(),
         }
     }
 
@@ -107,7 +175,7 @@ impl Site {
             // Whoever asked may be gone: the turn lasts as long as the work.
             let _turn = turn;
             let mut opened = site.open()?;
-            opened.reader.stop_at(Instant::now() + LONGEST)?;
+            opened.reader.stop_at(Instant::now() + site.longest)?;
             let outcome = work(&site, &opened.reader);
             site.keep(opened);
             outcome
@@ -140,29 +208,28 @@ impl Site {
 
     /// The figures of a run.
     pub(crate) fn view(&self, reader: &Reader, run: &RunRow) -> Result<Arc<RunView>, StoreError> {
-        if let Some(kept) = lock(&self.views).iter().find(|it| it.is_good_for(run)) {
-            return Ok(Arc::clone(&kept.view));
-        }
-        let view = Arc::new(reader.view(run, self.options.max_error_rate)?);
-        let mut views = lock(&self.views);
-        views.retain(|it| it.run_id != run.run_id);
-        views.truncate(MOST_VIEWS - 1);
-        views.push_front(Kept {
-            run_id: run.run_id.clone(),
-            ended: ended(run),
-            made: Instant::now(),
-            view: Arc::clone(&view),
-        });
-        Ok(view)
+        self.views.of(run, || reader.view(run, self.options.max_error_rate))
     }
 
-    /// How the results of each lane of a run came out. That of runs that have ended is counted once.
-    pub(crate) fn standings(
+    /// What the page of a run shows beside its figures.
+    pub(crate) fn details(
         &self,
         reader: &Reader,
         run: &RunRow,
         lanes: &[LaneView],
-    ) -> Result<Vec<Standing>, StoreError> {
+    ) -> Result<Arc<Details>, StoreError> {
+        let lanes: Vec<&LaneView> = lanes.iter().collect();
+        self.details.of(run, || match lanes.is_empty() {
+            true => Ok(Details { bars: Vec::new(), troubles: Vec::new() }),
+            false => Ok(Details {
+                bars: reader.score_bars(&lanes)?,
+                troubles: reader.troubles(&lanes, MOST_MESSAGES)?,
+            }),
+        })
+    }
+
+    /// How the results of each lane of a run came out. That of runs that have ended is counted once.
+    pub(crate) fn standings(&self, reader: &Reader, run: &RunRow) -> Result<Standings, StoreError> {
         let known = lock(&self.standings).get(&run.run_id).cloned();
         if let Some((at, standings)) = known
             && at == ended(run)
@@ -170,30 +237,53 @@ impl Site {
         {
             return Ok(standings);
         }
-        let standings: Vec<Standing> =
-            lanes.iter().map(|lane| reader.standing(lane)).collect::<Result<_, _>>()?;
-        lock(&self.standings).insert(run.run_id.clone(), (ended(run), standings.clone()));
+        let lanes = reader.lanes(run)?;
+        let standings: Vec<LaneStanding> =
+            lanes.iter().map(|lane| standing(reader, lane)).collect::<Result<_, _>>()?;
+        let standings = Arc::new(standings);
+        let mut all = lock(&self.standings);
+        if all.len() >= MOST_STANDINGS {
+            // Names begin with the time, so that this is the earliest run.
+            all.pop_first();
+        }
+        all.insert(run.run_id.clone(), (ended(run), Arc::clone(&standings)));
         Ok(standings)
     }
 
     /// How the results of a run came out, over all its lanes, as gates count them.
-    pub(crate) fn standing(
-        &self,
-        reader: &Reader,
-        run: &RunRow,
-        lanes: &[LaneView],
-    ) -> Result<Standing, StoreError> {
+    pub(crate) fn standing(&self, reader: &Reader, run: &RunRow) -> Result<Standing, StoreError> {
         let mut sum = Standing::default();
-        for (view, mut standing) in lanes.iter().zip(self.standings(reader, run, lanes)?) {
-            standing.verdicts = as_counted(&view.lane.judging, standing.verdicts);
-            sum.add(&standing);
+        for it in self.standings(reader, run)?.iter() {
+            sum.add(&Standing { verdicts: it.counted, ..it.results.clone() });
         }
         Ok(sum)
     }
+
+    /// Looks something up among the tags of datasets.
+    pub(crate) fn tags<T>(
+        &self,
+        reader: &Reader,
+        look: impl FnOnce(&TagCatalogue) -> T,
+    ) -> Result<T, StoreError> {
+        let mut tags = lock(&self.tags);
+        reader.read_tags(&mut tags)?;
+        Ok(look(&tags))
+    }
 }
 
-/// Verdicts of results as gates and figures count them.
-pub(crate) fn as_counted(judging: &Judging, verdicts: Verdicts) -> Verdicts {
+fn standing(reader: &Reader, lane: &LaneView) -> Result<LaneStanding, StoreError> {
+    let results = reader.standing(lane)?;
+    let judging = &lane.lane.judging;
+    let counted = match judging.min_pass {
+        None => as_counted(judging, results.verdicts),
+        // The repeats of a case count together, which takes more than counts.
+        Some(_) => reader.metrics(lane)?.all.verdicts,
+    };
+    Ok(LaneStanding { results, counted })
+}
+
+/// Verdicts of results as gates and figures count them, where each counts for itself.
+fn as_counted(judging: &Judging, verdicts: Verdicts) -> Verdicts {
     let Verdicts { pass, fail, error, undecided } = verdicts;
     let mut counted = Verdicts::default();
     counted.add_many(Verdict::Pass, pass);
@@ -214,9 +304,11 @@ mod tests {
 
     use probity_core::record::RunInfo;
     use probity_store::{NewRun, record_whole};
+    use rusqlite::Connection;
     use tokio::sync::oneshot;
 
     use super::*;
+    use crate::{Examined, Survey, Surveyor};
 
     fn site(store: &Path) -> Arc<Site> {
         let run = NewRun {
@@ -227,7 +319,17 @@ mod tests {
         };
         record_whole(store, &run, &[]).unwrap();
         let address = "127.0.0.1:0".parse().unwrap();
-        Arc::new(Site::new(Options { store: store.to_owned(), address, max_error_rate: 0.1 }))
+        let surveyor = Surveyor {
+            survey: Arc::new(|_| Survey::default()),
+            checkup: Arc::new(|_| Examined::Backends(Vec::new())),
+        };
+        Arc::new(Site::new(Options {
+            store: store.to_owned(),
+            address,
+            max_error_rate: 0.1,
+            suite: None,
+            surveyor,
+        }))
     }
 
     #[test]
@@ -247,12 +349,12 @@ mod tests {
         let reader = Reader::open_to_look(&path).unwrap();
         let run = reader.find("latest").unwrap();
         assert_eq!(run.status, RunStatus::Killed);
-        let view = site.view(&reader, &run).unwrap();
-        let kept = |made| Kept {
+        let made = site.view(&reader, &run).unwrap();
+        let kept = |at| Kept {
             run_id: run.run_id.clone(),
             ended: ended(&run),
-            made,
-            view: Arc::clone(&view),
+            at,
+            made: Arc::clone(&made),
         };
         let now = Instant::now();
         assert!(kept(now).is_good_for(&run));
@@ -260,6 +362,40 @@ mod tests {
         let mut complete = run.clone();
         complete.status = RunStatus::Complete;
         assert!(!kept(now).is_good_for(&complete));
+    }
+
+    #[test]
+    fn counts_of_a_killed_run_are_made_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.db");
+        let site = site(&path);
+        let reader = Reader::open_to_look(&path).unwrap();
+        let run = reader.find("latest").unwrap();
+        let first = site.standings(&reader, &run).unwrap();
+        assert!(!Arc::ptr_eq(&first, &site.standings(&reader, &run).unwrap()));
+        let mut complete = run.clone();
+        complete.status = RunStatus::Complete;
+        let first = site.standings(&reader, &complete).unwrap();
+        assert!(Arc::ptr_eq(&first, &site.standings(&reader, &complete).unwrap()));
+    }
+
+    #[test]
+    fn what_takes_too_long_to_read_is_given_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.db");
+        let mut site = site(&path);
+        Arc::get_mut(&mut site).unwrap().longest = Duration::ZERO;
+        let sql = "WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 30000)
+            INSERT INTO runs SELECT i, 'run-' || i, suite, 0, 0, 'complete', info FROM runs, n WHERE id = 1";
+        Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let suites = site.read(|_, reader| Ok(reader.suite_rows(10)?));
+        let problem = runtime.block_on(suites).unwrap_err();
+        assert_eq!((problem.status.as_u16(), problem.code), (503, "too_slow"));
+        // Whoever comes next is not held up by it.
+        Arc::get_mut(&mut site).unwrap().longest = LONGEST;
+        let suites = site.read(|_, reader| Ok(reader.suite_rows(10)?));
+        assert_eq!(runtime.block_on(suites).unwrap()[0].runs, 30_000);
     }
 
     #[test]

@@ -220,10 +220,14 @@ impl Function {
         self.read(returned)
     }
 
+    /// The program that runs it, which is not started.
+    pub fn locate(&self) -> Result<PathBuf, String> {
+        self.pool.check(&self.place).map_err(|why| self.redactor.error_text(&why))
+    }
+
     /// The program that runs it, if the file can be loaded and has the function.
     pub async fn probe(&self, limit: Duration) -> Result<PathBuf, String> {
-        let clean = |why: String| self.redactor.error_text(&why);
-        let program = self.pool.check(&self.place).map_err(clean)?;
+        let program = self.locate()?;
         let request = |id| serde_json::to_vec(&Call::<()> { id, run: &self.run, args: None });
         let loaded = self.pool.ask(&self.place, request, Instant::now() + limit).await;
         loaded.map(|_| program).map_err(|trouble| trouble.text(&self.redactor))

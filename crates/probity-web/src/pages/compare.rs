@@ -14,6 +14,7 @@ use probity_store::{Reader, RunsQuery};
 use super::{
     Part, page,
     parts::{count, empty},
+    runs::before_the_first,
 };
 use crate::{
     address::{self, encoded},
@@ -28,6 +29,9 @@ const MOST_CASES: usize = 30;
 const MOST_CHOICES: usize = 200;
 
 pub(crate) fn make(site: &Site, reader: &Reader, names: &[String]) -> Result<Markup, Problem> {
+    if names.is_empty() && reader.suites()?.is_empty() {
+        return Ok(before_the_first(Part::Compare, &site.options.store));
+    }
     let chosen = choice(reader, names)?;
     if names.len() < 2 {
         let content = html! {

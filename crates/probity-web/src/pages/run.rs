@@ -10,7 +10,7 @@ use probity_report::{
     html::overview,
     plain::{one_line, shell_word},
 };
-use probity_store::{LaneView, Reader, RunRow, ScoreBars, Trouble};
+use probity_store::{Reader, RunRow, ScoreBars, Trouble};
 
 use super::{
     Part, Tab,
@@ -26,8 +26,6 @@ use crate::{
     site::Site,
 };
 
-/// Different messages of errors that are read.
-const MOST_MESSAGES: usize = 500;
 /// Errors that are shown.
 const MOST_ERRORS: usize = 12;
 
@@ -57,19 +55,15 @@ fn going_on(reader: &Reader, row: &RunRow) -> Result<Markup, Problem> {
 
 fn ended(site: &Site, reader: &Reader, name: &str) -> Result<Markup, Problem> {
     let run = load::run(site, reader, name)?;
-    let lanes: Vec<&LaneView> = run.lanes.iter().collect();
-    let (bars, troubles) = match lanes.is_empty() {
-        true => (Vec::new(), Vec::new()),
-        false => (reader.score_bars(&lanes)?, reader.troubles(&lanes, MOST_MESSAGES)?),
-    };
+    let details = site.details(reader, &run.row, &run.lanes)?;
     let links = format!("{}?", address::cases(&run.row.run_id));
     let previous = reader.runs_before(&run.row, &run.row.suite, 1)?.into_iter().next();
     Ok(html! {
         (run_head(&run.row, run.lanes.len(), Tab::Overview))
         (overview(&run.view, &links))
         (next(&run))
-        (errors(&run, troubles))
-        (scores(&bars, &links))
+        (errors(&run, &details.troubles))
+        (scores(&details.bars, &links))
         @if let Some(previous) = previous {
             p.aside {
                 a href={ "/compare?runs=" (encoded(&previous.run_id)) "," (encoded(&run.row.run_id)) } {
@@ -103,23 +97,23 @@ fn next(run: &Run) -> Markup {
 }
 
 /// Errors that are alike.
-struct Alike {
+struct Alike<'a> {
     kind: ErrorKind,
-    message: String,
-    case_id: String,
+    message: &'a str,
+    case_id: &'a str,
     count: u64,
 }
 
-fn errors(run: &Run, troubles: Vec<Trouble>) -> Markup {
-    let mut alike: BTreeMap<String, Alike> = BTreeMap::new();
+fn errors(run: &Run, troubles: &[Trouble]) -> Markup {
+    let mut alike: BTreeMap<String, Alike<'_>> = BTreeMap::new();
     for Trouble { kind, message, count, case_id } in troubles {
         alike
-            .entry(fingerprint(kind, &message))
+            .entry(fingerprint(*kind, message))
             .and_modify(|it| it.count += count)
-            .or_insert(Alike { kind, message, case_id, count });
+            .or_insert(Alike { kind: *kind, message, case_id, count: *count });
     }
-    let mut alike: Vec<Alike> = alike.into_values().collect();
-    alike.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.message.cmp(&b.message)));
+    let mut alike: Vec<Alike<'_>> = alike.into_values().collect();
+    alike.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.message.cmp(b.message)));
     let more = alike.len().saturating_sub(MOST_ERRORS);
     let cases = address::cases(&run.row.run_id);
     html! {
@@ -130,8 +124,8 @@ fn errors(run: &Run, troubles: Vec<Trouble>) -> Markup {
                     @for it in alike.iter().take(MOST_ERRORS) {
                         li {
                             span.pill.error { (it.kind) } " " b { (grouped(it.count)) " × " }
-                            code dir="auto" { (one_line(&it.message, 300)) } " "
-                            a href={ (cases) "/" (encoded(&it.case_id)) } { "an example" }
+                            code dir="auto" { (one_line(it.message, 300)) } " "
+                            a href={ (cases) "/" (encoded(it.case_id)) } { "an example" }
                         }
                     }
                     @if more > 0 { li.note { "and " (count(more as u64, "other kind", "other kinds")) } }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 use maud::{Markup, html};
 use probity_core::{dollars::dollars, gate::percent, metrics::Verdicts, record::RunStatus};
 use probity_report::{html::shown_time, plain::one_line};
-use probity_store::{LaneView, Reader, RunRow, Standing};
+use probity_store::{LaneView, Reader, RunRow, Standing, TagCatalogue};
 
 use super::{
     Part, page,
@@ -22,17 +22,28 @@ use crate::{
 /// Runs that a line of rates goes back to.
 const HISTORY: usize = 10;
 
-/// Which suites and backends there are to choose from.
+/// Tags to choose from.
+const MOST_TAGS: usize = 200;
+
+/// Which suites, backends and tags there are to choose from.
 struct Choices {
     suites: Vec<String>,
     backends: Vec<String>,
+    tags: Vec<String>,
 }
 
 pub(crate) fn make(site: &Site, reader: &Reader, filter: &RunFilter) -> Result<Markup, Problem> {
     let runs = load::runs(site, reader, filter)?;
-    let choices = Choices { suites: reader.suites()?, backends: reader.backends()? };
+    let names = |tags: &TagCatalogue| {
+        tags.names().into_iter().take(MOST_TAGS).map(ToOwned::to_owned).collect()
+    };
+    let choices = Choices {
+        suites: reader.suites()?,
+        backends: reader.backends()?,
+        tags: site.tags(reader, names)?,
+    };
     if choices.suites.is_empty() {
-        return Ok(before_the_first(&site.options.store));
+        return Ok(before_the_first(Part::Runs, &site.options.store));
     }
     let histories = histories(site, reader, &runs)?;
     let content = html! {
@@ -54,7 +65,7 @@ pub(crate) fn make(site: &Site, reader: &Reader, filter: &RunFilter) -> Result<M
 }
 
 /// What is shown before there is a run.
-pub(crate) fn before_the_first(store: &Path) -> Markup {
+pub(crate) fn before_the_first(part: Part, store: &Path) -> Markup {
     let content = html! {
         p { "Runs show up here as soon as they begin. Start one in the folder of a suite:" }
         (command("probity run"))
@@ -62,7 +73,7 @@ pub(crate) fn before_the_first(store: &Path) -> Markup {
         (command("probity init"))
         p.note { "The store is " code { (one_line(&store.display().to_string(), 300)) } ". Reload this page after the run has begun." }
     };
-    page(Part::Runs, "Runs", &empty("No runs yet", &content))
+    page(part, "No runs yet", &empty("No runs yet", &content))
 }
 
 /// For each run the rates of its suite up to it, the oldest first.
@@ -80,8 +91,7 @@ fn histories(
         let mut rates: Vec<Option<f64>> = shown.iter().map(|(_, rate)| *rate).collect();
         let earlier = shown.last().map(|(row, _)| reader.runs_before(row, suite, HISTORY));
         for row in earlier.transpose()?.unwrap_or_default() {
-            let lanes = reader.lanes(&row)?;
-            rates.push(site.standing(reader, &row, &lanes)?.verdicts.rate());
+            rates.push(site.standing(reader, &row)?.verdicts.rate());
         }
         for (at, (row, _)) in shown.iter().enumerate() {
             let back = rates[at..].iter().take(HISTORY).flatten().copied();
@@ -99,6 +109,7 @@ fn filters(filter: &RunFilter, choices: &Choices) -> Markup {
             @if all.len() > 1 || set.is_some() {
                 select name=(name) aria-label=(label) class=[set.map(|_| "set")] {
                     option value="" { (label) }
+                    @if let Some(it) = set.filter(|it| !all.contains(it)) { option value=(it) selected { (one_line(it, 60)) } }
                     @for it in all { option value=(it) selected[set == Some(it)] { (one_line(it, 60)) } }
                 }
             }
@@ -109,6 +120,7 @@ fn filters(filter: &RunFilter, choices: &Choices) -> Markup {
             input name="q" type="search" value=[filter.text.as_ref()] placeholder="Name of a run or a suite" aria-label="Name of a run or a suite" autocomplete="off";
             (select("suite", "Suite", filter.suite.as_ref(), &choices.suites))
             (select("backend", "Backend", filter.backend.as_ref(), &choices.backends))
+            (select("tag", "Tag", filter.tag.as_ref(), &choices.tags))
             label { "from " input name="since" type="date" value=[filter.since.map(|it| it.to_string())]; }
             label { "to " input name="until" type="date" value=[filter.until.map(|it| it.to_string())]; }
             button type="submit" { "Filter" }

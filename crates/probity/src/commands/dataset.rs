@@ -12,7 +12,7 @@ use probity_core::{
     criteria::CriteriaProblem,
     problem::{Problem, Severity},
 };
-use probity_grade::{Compiler, check_commands};
+use probity_grade::{Compiler, Rules, check_commands};
 use probity_load::dataset::{Format, Item, Summary, WriteError, Writer, read};
 
 use super::rules;
@@ -20,6 +20,7 @@ pub(super) use crate::terminal::counted;
 use crate::{
     cli::DatasetCommand, exit::Exit, failure::Failure, output::OutputFile, printer::Printer,
 };
+pub(super) use validate::undecided;
 
 pub(super) fn run(command: DatasetCommand, printer: &Printer) -> Result<Exit, Failure> {
     match command {
@@ -37,14 +38,18 @@ pub(super) fn run(command: DatasetCommand, printer: &Printer) -> Result<Exit, Fa
 /// Reads datasets with their criteria compiled, as a run would.
 fn read_checked(files: &[PathBuf], sink: &mut dyn FnMut(Item)) -> Summary {
     let rules = rules::without_suite(files.iter().filter_map(|it| it.parent()));
-    let compiler = std::cell::RefCell::new(Compiler::new(&rules));
-    let check = |case: &TestCase| -> Vec<CriteriaProblem> {
+    let paths: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
+    read(&paths, &criteria_check(&rules), sink)
+}
+
+/// Says what is wrong with the criteria of cases, by compiling them.
+pub(super) fn criteria_check(rules: &Rules) -> impl Fn(&TestCase) -> Vec<CriteriaProblem> {
+    let compiler = std::cell::RefCell::new(Compiler::new(rules));
+    move |case| {
         let mut problems = compiler.borrow_mut().compile(case).err().unwrap_or_default();
         problems.extend(check_commands(case));
         problems
-    };
-    let paths: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
-    read(&paths, &check, sink)
+    }
 }
 
 /// Reads datasets for a command that needs their cases: problems are shown, errors are fatal.

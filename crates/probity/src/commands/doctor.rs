@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, sync::Arc, time::Duration};
 
-use probity_core::{request::Request, span::Span, visible::safe};
+use probity_core::{checkup::Checkup, request::Request, span::Span, visible::safe};
 use probity_load::{
     settings::Layer,
     suite::{BackendConfig, Suite},
@@ -48,13 +48,13 @@ pub(super) fn run(args: &DoctorArgs, printer: &Printer) -> Result<Exit, Failure>
         .enable_all()
         .build()
         .map_err(|error| Failure::new("failed to start").because(error))?;
+    let depth = if args.call { Depth::Call } else { Depth::Probe };
+    let examination = Examination { project: &project, client: &client, depth };
     let mut sound = true;
     for config in chosen {
-        let mut report = Report::new(config);
-        let uses = Uses::of(config, &project.suite);
-        runtime.block_on(report.examine(config, uses, &project, &client, args.call));
-        printer.show(&report.text)?;
-        sound &= report.sound;
+        let checkup = runtime.block_on(examination.of(config));
+        printer.show(&shown(&checkup))?;
+        sound &= checkup.is_sound();
     }
     runtime
         .block_on(process::drained(project.settings.timeouts.kill_grace + Duration::from_secs(1)));
@@ -62,35 +62,56 @@ pub(super) fn run(args: &DoctorArgs, printer: &Printer) -> Result<Exit, Failure>
     Ok(if sound { Exit::Success } else { Exit::Aborted })
 }
 
-/// What there is to say about a backend.
-struct Report {
-    text: String,
-    sound: bool,
+/// How far a backend is looked into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// Nobody is asked and nothing is started.
+    Look,
+    /// Servers say what models they have, programs what they support.
+    Probe,
+    /// One real call is made, too.
+    Call,
 }
 
+/// What backends are examined with.
+pub(super) struct Examination<'a> {
+    pub(super) project: &'a Project,
+    pub(super) client: &'a Client,
+    pub(super) depth: Depth,
+}
+
+impl Examination<'_> {
+    /// What there is to say about a backend.
+    pub(super) async fn of(&self, config: &BackendConfig) -> Checkup {
+        let mut report = Report(Checkup::new(config.name.clone(), config.kind.as_str()));
+        report.examine(config, self).await;
+        report.0
+    }
+}
+
+fn shown(checkup: &Checkup) -> String {
+    let mut text = format!("{} ({})\n", safe(&checkup.backend), checkup.kind);
+    for it in &checkup.findings {
+        let _ = writeln!(text, "  {:<10} {}", it.name, it.text);
+    }
+    text
+}
+
+/// A checkup that is being made.
+struct Report(Checkup);
+
 impl Report {
-    fn new(config: &BackendConfig) -> Self {
-        let text = format!("{} ({})\n", safe(&config.name), config.kind.as_str());
-        Self { text, sound: true }
+    fn line(&mut self, name: &'static str, value: &str) {
+        self.0.fact(name, value);
     }
 
-    fn line(&mut self, name: &str, value: &str) {
-        let _ = writeln!(self.text, "  {name:<10} {value}");
+    fn trouble(&mut self, name: &'static str, value: &str) {
+        self.0.trouble(name, value);
     }
 
-    fn trouble(&mut self, name: &str, value: &str) {
-        self.sound = false;
-        self.line(name, value);
-    }
-
-    async fn examine(
-        &mut self,
-        config: &BackendConfig,
-        uses: Uses,
-        project: &Project,
-        client: &Client,
-        call: bool,
-    ) {
+    async fn examine(&mut self, config: &BackendConfig, with: &Examination<'_>) {
+        let Examination { project, client, depth } = *with;
+        let uses = Uses::of(config, &project.suite);
         let opened = project.with_factory(client, |factory| match uses {
             Uses::Answers | Uses::Both => factory.open(config),
             Uses::Embeddings => factory.open_embedder(config),
@@ -108,18 +129,44 @@ impl Report {
         }
         self.line("model", backend.model.as_deref().unwrap_or("its default"));
         let limit = project.settings.timeouts.probe;
+        self.wire(&backend, config, (depth != Depth::Look).then_some(limit)).await;
+        if !backend.not_applied.is_empty() {
+            self.line("ignores", &backend.not_applied.join(", "));
+        }
+        if depth == Depth::Call && matches!(uses, Uses::Answers | Uses::Both) {
+            self.call(&backend).await;
+        }
+        if depth == Depth::Call && matches!(uses, Uses::Embeddings | Uses::Both) {
+            match project.with_factory(client, |factory| factory.open_embedder(config)) {
+                Ok(embedder) => self.embed(&embedder).await,
+                Err(error) => self.trouble("embedding", &error.to_string()),
+            }
+        }
+    }
+
+    /// How it is asked, and within a limit what it says of itself.
+    async fn wire(&mut self, backend: &Backend, config: &BackendConfig, limit: Option<Duration>) {
         match &backend.wire {
             Wire::Http(http) => {
                 self.line("address", &http.shown_url());
                 if let Some(variable) = &config.api_key_env {
                     self.line("key", &format!("in {variable}"));
                 }
-                self.server(http, &http.probe(limit).await, backend.model.as_deref());
+                if let Some(limit) = limit {
+                    self.server(http, &http.probe(limit).await, backend.model.as_deref());
+                }
             }
-            Wire::Program(program) => self.program(&program.probe(limit).await),
+            Wire::Program(program) => match limit {
+                Some(limit) => self.program(&program.probe(limit).await),
+                None => self.located(&program.locate()),
+            },
             Wire::Function(function) => {
                 self.line("file", config.file.as_deref().unwrap_or_default());
-                match function.probe(limit).await {
+                let found = match limit {
+                    Some(limit) => function.probe(limit).await,
+                    None => function.locate(),
+                };
+                match found {
                     Ok(program) => self.line("program", &program.display().to_string()),
                     Err(why) => self.trouble("function", &one_line(&why, 300)),
                 }
@@ -127,18 +174,6 @@ impl Report {
             Wire::Embedded(model) => self.embedded(model),
             Wire::Replay(_) => self.line("answers", "from a recording, no backend is asked"),
             Wire::Echo => self.line("answers", "the prompt itself"),
-        }
-        if !backend.not_applied.is_empty() {
-            self.line("ignores", &backend.not_applied.join(", "));
-        }
-        if call && matches!(uses, Uses::Answers | Uses::Both) {
-            self.call(&backend).await;
-        }
-        if call && matches!(uses, Uses::Embeddings | Uses::Both) {
-            match project.with_factory(client, |factory| factory.open_embedder(config)) {
-                Ok(embedder) => self.embed(&embedder).await,
-                Err(error) => self.trouble("embedding", &error.to_string()),
-            }
         }
     }
 
@@ -189,15 +224,32 @@ impl Report {
         self.line("threads", &load.threads.to_string());
     }
 
-    fn program(&mut self, probe: &Probe) {
-        let Probe { found, broken, version, transport, json, flags, auth_hint, notes } = probe;
-        match found {
-            Some(path) if *broken => {
+    /// A program that was not started.
+    fn located(&mut self, probe: &Probe) {
+        self.found(probe);
+        self.line("transport", probe.transport.as_str());
+        if let Some(hint) = &probe.auth_hint {
+            self.line("login", hint);
+        }
+        for note in &probe.notes {
+            self.line("note", &one_line(note, 200));
+        }
+    }
+
+    fn found(&mut self, probe: &Probe) {
+        match &probe.found {
+            Some(path) if probe.broken => {
                 self.trouble("program", &format!("{}, which cannot be run", path.display()));
             }
             Some(path) => self.line("program", &path.display().to_string()),
             None => self.trouble("program", "not found"),
         }
+    }
+
+    fn program(&mut self, probe: &Probe) {
+        self.found(probe);
+        let Probe { found: _, broken: _, version, transport, json, flags, auth_hint, notes } =
+            probe;
         self.line("version", version.as_deref().unwrap_or("unknown"));
         self.line("transport", transport.as_str());
         self.line("json", support(*json));

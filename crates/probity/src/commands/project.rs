@@ -2,12 +2,12 @@
 
 use std::{cell::RefCell, path::Path};
 
-use probity_core::problem::{Severity, UnknownKeys};
+use probity_core::problem::{Problem, Severity, UnknownKeys};
 use probity_grade::Rules;
 use probity_load::{
     bounded,
     settings::{Layer, Origin, Resolved, Settings, Value, keys, parse_duration, variable},
-    suite::{RunnerConfig, Suite, USUAL_FILES, usual_file},
+    suite::{RunnerConfig, Suite, SuiteCheck, USUAL_FILES, usual_file},
 };
 use probity_model::models;
 use probity_run::{
@@ -102,6 +102,17 @@ impl Project {
             resolve(&Suite::default(), &environment, place, Layer::default())?.settings();
         let (suite, rules) = read_with(path, reading, settings.store.as_ref())?;
         warn_of_unknown(&environment, printer)?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Self::of(suite, name, Box::leak(Box::new(rules)), (environment, place, flags))
+    }
+
+    /// A suite that has been read, with the settings that hold for it.
+    pub(super) fn of(
+        suite: Suite,
+        name: String,
+        rules: &'static Rules,
+        (environment, place, flags): (Environment, &StoreArgs, Layer),
+    ) -> Result<Self, Failure> {
         let resolved = resolve(&suite, &environment, place, flags)?;
         let prices = match &suite.prices {
             None => Prices::with(None),
@@ -113,17 +124,8 @@ impl Project {
         };
         let prices =
             prices.map_err(|error| Failure::new("the price file cannot be used").because(error))?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let settings = resolved.settings();
-        Ok(Self {
-            suite,
-            name,
-            rules: Box::leak(Box::new(rules)),
-            resolved,
-            settings,
-            environment,
-            prices,
-        })
+        Ok(Self { suite, name, rules, resolved, settings, environment, prices })
     }
 
     /// Reads the datasets of the runners that ask something, to look at their cases.
@@ -273,21 +275,11 @@ pub(super) fn read(path: &Path, reading: &Reading<'_>) -> Result<(Suite, Rules),
 
 /// The same. What a configuration of another tool becomes is kept beside the store.
 fn read_with(path: &Path, reading: &Reading<'_>, store: &Path) -> Result<(Suite, Rules), Failure> {
-    let compiled = RefCell::new(None);
-    let check = |suite: &Suite| match Rules::compile(&suite.rules) {
-        Ok(rules) => {
-            let names = suite.scorers.iter().map(|it| it.name.clone());
-            let rules = rules.with_scripts(JavaScript::of(&suite.folder)).with_scorers(names);
-            compiled.replace(Some(rules));
-            Vec::new()
-        }
-        Err(problems) => problems,
-    };
     let (suite, problems) = match probity_import::foreign(path) {
-        None => Suite::load(path, &check),
+        None => with_rules(|check| Suite::load(path, check)),
         Some(_) => {
             let made = import::as_suite(path, reading, store)?;
-            Suite::parse(&made.text, &made.name, &made.folder, &check)
+            with_rules(|check| Suite::parse(&made.text, &made.name, &made.folder, check))
         }
     };
     let mut is_refused = false;
@@ -298,6 +290,28 @@ fn read_with(path: &Path, reading: &Reading<'_>, store: &Path) -> Result<(Suite,
     }
     suite
         .filter(|_| !is_refused)
-        .zip(compiled.into_inner())
         .ok_or_else(|| Failure::new(format!("the suite file `{}` cannot be used", path.display())))
+}
+
+/// A suite with its rules, if both can be used, and what is wrong with it.
+type Checked = (Option<(Suite, Rules)>, Vec<Problem>);
+
+/// Reads a suite file with its rules compiled. Nothing is shown.
+pub(super) fn read_quietly(path: &Path) -> Checked {
+    with_rules(|check| Suite::load(path, check))
+}
+
+fn with_rules(read: impl FnOnce(SuiteCheck<'_>) -> (Option<Suite>, Vec<Problem>)) -> Checked {
+    let compiled = RefCell::new(None);
+    let check = |suite: &Suite| match Rules::compile(&suite.rules) {
+        Ok(rules) => {
+            let names = suite.scorers.iter().map(|it| it.name.clone());
+            let rules = rules.with_scripts(JavaScript::of(&suite.folder)).with_scorers(names);
+            compiled.replace(Some(rules));
+            Vec::new()
+        }
+        Err(problems) => problems,
+    };
+    let (suite, problems) = read(&check);
+    (suite.zip(compiled.into_inner()), problems)
 }

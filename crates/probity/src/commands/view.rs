@@ -1,5 +1,7 @@
 //! `probity view`: the runs of the store in a browser.
 
+mod survey;
+
 use std::{
     io,
     net::SocketAddr,
@@ -7,10 +9,11 @@ use std::{
     process::{Command, Stdio},
 };
 
+use probity_load::suite::usual_file;
 use probity_web::{Options, Server};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::project::settings_alone;
+use super::{project::settings_alone, run::real_path};
 use crate::{cli::view::ViewArgs, exit::Exit, failure::Failure, printer::Printer};
 
 /// Where it listens unless told otherwise, so that links stay good.
@@ -18,10 +21,13 @@ const USUAL_PORT: u16 = 7357;
 
 pub(super) fn run(args: &ViewArgs, printer: &Printer) -> Result<Exit, Failure> {
     let settings = settings_alone(&args.place)?;
+    let surveyor = survey::surveyor(&args.place);
     let options = |port: u16| Options {
         store: PathBuf::from(&settings.store),
         address: SocketAddr::new(args.host, port),
         max_error_rate: settings.max_error_rate,
+        suite: real_path(usual_file()).map(PathBuf::from),
+        surveyor: surveyor.clone(),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

@@ -3,9 +3,11 @@
 mod api;
 mod live;
 mod safety;
+mod suites;
 
 use std::{
     fmt::Write as _,
+    fs,
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::TcpStream,
     process::{Child, ChildStdout, Stdio},
@@ -194,4 +196,21 @@ fn a_port_that_is_taken_is_said_so() {
       caused by: Address already in use (os error 98)
     hint: `--port 0` takes any port that is free
     ");
+}
+
+#[test]
+fn a_store_that_nobody_may_write_to_is_shown() {
+    let project = project_with_a_run();
+    let folder = project.path(".probity");
+    assert!(!folder.join("probity.db-wal").exists(), "the run brought its log in");
+    // Where SQLite cannot make the files that readers share, as on a disk that is only read.
+    fs::create_dir(folder.join("probity.db-shm")).unwrap();
+    let view = View::start(&project, &[]);
+    for target in
+        ["/", "/runs/latest", "/runs/latest/cases", "/runs/latest/grid", "/trends", "/suites"]
+    {
+        view.page(target);
+        view.page(target);
+    }
+    assert_eq!(view.get("/api/v1/runs").json()["runs"].as_array().unwrap().len(), 1);
 }

@@ -64,9 +64,8 @@ static KNOWN: LazyLock<Mutex<BTreeMap<Key, Arc<OnceCell<Said>>>>> = LazyLock::ne
 type Key = (Tool, PathBuf, Vec<String>);
 
 impl Program {
-    /// Looks at the program, a limit for each question to it. What it says, or that it
-    /// does not, is kept for as long as we run, so that the same reason is given each time.
-    pub async fn probe(&self, limit: Duration) -> Probe {
+    /// Looks for the program and does not start it.
+    pub fn locate(&self) -> Probe {
         let path = self.env.get(OsStr::new("PATH")).map(OsString::as_os_str);
         let mut probe = Probe {
             found: None,
@@ -78,8 +77,8 @@ impl Program {
             auth_hint: self.auth_hint(),
             notes: Vec::new(),
         };
-        let program = match process::find(&self.name, path, &self.surroundings.base) {
-            Ok(program) => program,
+        match process::find(&self.name, path, &self.surroundings.base) {
+            Ok(program) => probe.found = Some(program),
             Err(error) => {
                 probe.notes.push(error.to_string());
                 if let NoProgram::NotExecutable { path, .. }
@@ -88,10 +87,16 @@ impl Program {
                     probe.found = Some(path);
                     probe.broken = true;
                 }
-                return probe;
             }
-        };
-        probe.found = Some(program.clone());
+        }
+        probe
+    }
+
+    /// Looks at the program, a limit for each question to it. What it says, or that it
+    /// does not, is kept for as long as we run, so that the same reason is given each time.
+    pub async fn probe(&self, limit: Duration) -> Probe {
+        let mut probe = self.locate();
+        let Some(program) = probe.found.clone().filter(|_| !probe.broken) else { return probe };
         if self.tool == Tool::Command {
             if self.output != Output::Text {
                 probe.json = Support::Unknown;

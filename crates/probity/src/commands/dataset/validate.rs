@@ -54,7 +54,7 @@ pub(super) fn run(
             Item::Case(_) => {}
         });
         if undecided > 0 && !options.require_criteria {
-            report(&undecided_cases(file, undecided, &without_criteria));
+            report(&self::undecided(file, undecided, &without_criteria));
             summary.warnings += 1;
         }
         written.map_err(Failure::output)?;
@@ -76,7 +76,12 @@ pub(super) fn run(
 const SHOWN_IDS: usize = 5;
 
 /// One warning for all of them: most often it is the same slip in each.
-fn undecided_cases(file: &std::path::Path, count: usize, first: &[String]) -> Problem {
+pub(in crate::commands) fn undecided(
+    file: &std::path::Path,
+    count: usize,
+    first: &[String],
+) -> Problem {
+    let first = &first[..first.len().min(SHOWN_IDS)];
     let more = if count > first.len() { ", …" } else { "" };
     let verb = if count == 1 { "has" } else { "have" };
     Problem {

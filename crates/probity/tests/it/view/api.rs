@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use crate::project::Project;
+
 use super::{View, project_with_a_run, run};
 
 /// The results of all pages, as lane, id and repeat.
@@ -135,6 +137,34 @@ fn runs_are_listed_by_pages_and_filters() {
     assert_eq!(ids("/api/v1/runs?since=2001-01-01"), all);
     assert_eq!(ids(&format!("/api/v1/runs?q={}", all[1])), all[1..2]);
     assert_eq!(ids("/api/v1/runs?q=%25"), Vec::<String>::new());
+    // The first case alone has another tag than the second.
+    let odd = project.run(&["run", "-q", "--informational", "--case", "case/01"]);
+    assert!(odd.status.success());
+    let alone = ids("/api/v1/runs?limit=1");
+    assert_eq!(ids("/api/v1/runs?tag=even"), all);
+    assert_eq!(ids("/api/v1/runs?tag=odd"), [alone, all].concat());
+    assert_eq!(ids("/api/v1/runs?tag=prime"), Vec::<String>::new());
+    let page = view.page("/?tag=prime");
+    assert!(page.contains("No run matches") && page.contains("value=\"odd\""), "{page}");
+}
+
+#[test]
+fn the_list_of_runs_counts_as_the_run_itself_does() {
+    let suite = "version = \"1\"\n[backends.flip]\nkind = \"command\"\n\
+        command = [\"sh\", \"-c\", \"cat >>seen; echo $(wc -l <seen)\"]\n\
+        [[runners]]\nname = \"r\"\ndataset = \"c.jsonl\"\nrepeat = 2\nmin_pass = 1\n";
+    let case =
+        json!({ "id": "a", "prompt": "x\n", "assert": [{ "type": "contains", "value": "1" }] });
+    let project = Project::new().file("probity.toml", suite).lines("c.jsonl", &[case]);
+    project.run(&["run", "-q", "-j", "1", "--informational"]);
+    let view = View::start(&project, &[]);
+    let listed = view.get("/api/v1/runs").json()["runs"][0].clone();
+    let run = view.get("/api/v1/runs/latest").json();
+    assert_eq!(listed["verdicts"], run["verdicts"], "{listed} {run}");
+    assert_eq!(
+        listed["verdicts"]["pass"].as_u64().unwrap() + listed["verdicts"]["fail"].as_u64().unwrap(),
+        1
+    );
 }
 
 /// The addresses of the description, with real names in them.
@@ -158,6 +188,8 @@ fn answers_are_as_they_are_described() {
             "/api/v1/trends" => "?suite=probity.toml",
             _ => "",
         };
+        let suite = super::suites::encoded(&project.path("probity.toml"));
+        let path = &path.replace("{file}", &suite);
         let target = format!("{}{query}", real(path));
         let got = view.get(&target);
         assert_eq!(got.status, 200, "{target}: {}", got.body);
@@ -172,7 +204,7 @@ fn answers_are_as_they_are_described() {
         check_schema(&envelope, &refused.json(), path);
         checked += 1;
     }
-    assert_eq!(checked, 6);
+    assert_eq!(checked, 9);
 }
 
 fn check_schema(schema: &Value, value: &Value, what: &str) {

@@ -122,3 +122,31 @@ fn waits_are_told_with_their_reason() {
     let case = view.page("/runs/latest/cases/case-3");
     assert!(case.contains("1 failed try") && case.contains("waited"), "{case}");
 }
+
+#[test]
+fn so_many_may_follow_and_the_next_is_told_so() {
+    let latency = Latency::fixed(Duration::from_mins(1));
+    let server = FakeServer::start(Script { latency, ..Script::default() });
+    let project = project(3, &[("fake", &server)], "");
+    let mut command = project.command(&["run", "-q"]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut running = command.spawn().unwrap();
+    let view = View::start(&project, &[]);
+    wait_until("the run is in the store", || view.get("/api/v1/runs/latest").status == 200);
+    let target = "/api/v1/runs/latest/events";
+    let mut followers: Vec<Events> = (0..256).map(|_| Events::open(&view, target)).collect();
+    let refused = view.get(target);
+    assert_eq!((refused.status, &refused.json()["error"]["code"]), (503, &"too_many".into()));
+    assert_eq!(view.get("/").status, 200, "pages are shown all the same");
+    // A place is free again when somebody has gone.
+    followers.pop();
+    wait_until("a place is free", || {
+        let mut stream = view.connect();
+        write!(stream, "GET {target} HTTP/1.1\r\nHost: {}\r\n\r\n", view.address).unwrap();
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).unwrap();
+        line.starts_with("HTTP/1.1 200")
+    });
+    running.kill().unwrap();
+    running.wait().unwrap();
+}
