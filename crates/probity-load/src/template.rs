@@ -6,6 +6,7 @@
 
 mod assertions;
 mod engine;
+mod env;
 mod fill;
 mod python;
 mod scan;
@@ -15,6 +16,7 @@ use std::{collections::BTreeMap, io, ops::Range};
 use minijinja::{ErrorKind, value::Value};
 
 pub(crate) use assertions::{BadAssertion, fill_assertions, fill_keys, has_templates};
+pub use env::{env_variables, names_only_env, texts_in};
 pub use fill::{ARGUMENTS, BadMessage, fill_json, fill_messages, fill_result, fill_values};
 
 /// Bytes of the longest text that a template may become.
@@ -349,10 +351,16 @@ mod tests {
         );
         check("{{ {'a': 1.0} }} {{ 'a-b-c'.rsplit('-', 1) }}", "{'a': 1.0} ['a-b', 'c']");
         assert!(render("{{ q.strip() }}", &vars).is_err());
-        // What Python does with these depends on the order of the document, or on another argument.
-        for text in ["{{ c.keys() | list }}", "{{ c }}", "{{ c.items() | list }}"] {
-            assert!(render_python(text, &vars).is_err(), "{text}");
-        }
+        // As Python does, in the order of the document.
+        check("{{ c.keys() | list }}", "['text', 'label']");
+        check("{{ c }}", r#"{'text': ["it's", 'b\n'], 'label': ['A', 'B']}"#);
+        check("{{ (c.items() | list)[1] }}", "['label', ['A', 'B']]");
+        check("{% for name in c %}{{ name }} {% endfor %}", "text label ");
+        check(
+            "{% for name, it in c.items() %}{{ name }}={{ it[0] }} {% endfor %}",
+            "text=it's label=A ",
+        );
+        // What Python does with these depends on another argument.
         for text in ["{{ q.find('W', 5) }}", "{{ 'a\\nb'.splitlines(true) }}"] {
             assert!(render_python(text, &vars).is_err(), "{text}");
         }

@@ -1,10 +1,10 @@
 //! Providers that an adapter asks: what has an interface that no backend speaks.
 
 use probity_core::located::{Node, NodeValue};
-use probity_load::{function::is_code, suite::BackendKind};
+use probity_load::{function::is_code, suite::BackendKind, template::names_only_env};
 use serde_json::{Map, Value};
 
-use super::{Described, Told, keys::Place, settings::names_only_env};
+use super::{Described, Told, keys::Place};
 use crate::{
     draft::BackendDraft,
     promptfoo::{Context, adapters::can_fill, files::with_files, transform},

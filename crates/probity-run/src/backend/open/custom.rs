@@ -65,7 +65,7 @@ impl BackendFactory<'_> {
             sampling: config.sampling.clone(),
         };
         let signer = match &spec.aws_service {
-            Some(service) => Some(self.signer_of_suite(config, service, &parsed, &mut redactor)?),
+            Some(service) => Some(self.signer_for(config, service, &parsed, &mut redactor)?),
             None => None,
         };
         let has_cost = spec.usage.cost_usd.is_some();
@@ -95,8 +95,7 @@ fn named_headers(
 
 /// The variables of the environment that its templates name.
 pub(super) fn variables(spec: &CustomHttp) -> BTreeSet<String> {
-    let named = |text: &str| template::members_of(text, "env").unwrap_or_default();
-    spec.templates().into_iter().flat_map(named).filter(|it| !it.is_empty()).collect()
+    spec.templates().into_iter().flat_map(template::env_variables).collect()
 }
 
 /// What makes two such requests different ones, before anything is filled in.
