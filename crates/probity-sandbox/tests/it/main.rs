@@ -2,6 +2,6 @@
 
 mod common;
 mod effects;
-mod session;
 mod hostile;
 mod lasting;
+mod session;

@@ -125,9 +125,7 @@ pub(super) fn read(
             let (form, endpoint) = form(named, config);
             (Some(sagemaker((form, endpoint), config, described, backend, context)), form.takes())
         }
-        Hosted::Cohere(model) => {
-            (cohere(model, config, described, backend, context), Takes::Text)
-        }
+        Hosted::Cohere(model) => (cohere(model, config, described, backend, context), Takes::Text),
     };
     Some((made?, takes))
 }
