@@ -415,9 +415,8 @@ pub(crate) struct ClassifyArgs {
     #[arg(value_name = "FILE.jsonl")]
     pub(crate) input: PathBuf,
 
-    /// Suite file with policies and other rules for judging
-    #[arg(long, value_name = "FILE")]
-    pub(crate) suite: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) rules: run::RulesArgs,
 
     /// Write the classified results here instead of to standard output
     #[arg(short, long, value_name = "FILE")]

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::run::RulesArgs;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum CheckCommand {
     /// Is the text a refusal?
@@ -115,9 +117,8 @@ pub(crate) struct CheckCommandArgs {
     #[arg(long)]
     pub(crate) jsonl: bool,
 
-    /// Suite file with rules of your own
-    #[arg(long, value_name = "FILE")]
-    pub(crate) suite: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) rules: RulesArgs,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -150,9 +151,8 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     pub(crate) jsonl: bool,
 
-    /// Suite file with rules of your own
-    #[arg(long, value_name = "FILE")]
-    pub(crate) suite: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) rules: RulesArgs,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::run::{StoreArgs, UNNAMED, suite_file};
+use super::run::{ForeignArgs, StoreArgs, UNNAMED, suite_file};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum JudgeCommand {
@@ -40,6 +40,9 @@ pub(crate) struct AgreementArgs {
         value_parser = suite_file()
     )]
     pub(crate) suite: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) foreign: ForeignArgs,
 
     /// The backend that judges [default: the suite's judge]
     #[arg(long, value_name = "NAME")]

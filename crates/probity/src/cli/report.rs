@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, builder::TypedValueParser as _};
 
-use super::run::{StoreArgs, UNNAMED, suite_file};
+use super::run::{ForeignArgs, StoreArgs, UNNAMED, suite_file};
 use crate::exit::Exit;
 
 /// What a gate that fails does.
@@ -84,6 +84,9 @@ pub(crate) struct RescoreArgs {
     #[arg(long, conflicts_with = "suite")]
     pub(crate) stored: bool,
 
+    #[command(flatten)]
+    pub(crate) foreign: ForeignArgs,
+
     /// Write a report; the suffix selects the format. May be given several times
     #[arg(short, long = "output", value_name = "FILE")]
     pub(crate) outputs: Vec<PathBuf>,
@@ -122,6 +125,9 @@ pub(crate) struct GateArgs {
     /// Use the current gates of this suite file, not those of the run
     #[arg(long, value_name = "FILE")]
     pub(crate) suite: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) foreign: ForeignArgs,
 
     /// Compare the run with a baseline
     #[arg(long, value_name = "NAME")]
@@ -196,6 +202,9 @@ pub(crate) struct CompareArgs {
     pub(crate) no_cache: bool,
 
     #[command(flatten)]
+    pub(crate) foreign: ForeignArgs,
+
+    #[command(flatten)]
     pub(crate) place: StoreArgs,
 }
 
@@ -245,6 +254,7 @@ pub(crate) struct TrendArgs {
 }
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct ExportArgs {
     /// The run: its id, a prefix or the short form of it, or `latest`. For another tool also a
     /// suite file
@@ -267,9 +277,14 @@ pub(crate) struct ExportArgs {
     #[arg(long)]
     pub(crate) force: bool,
 
-    /// For another tool: succeed even if not everything can be said there
+    /// For another tool: succeed even if not everything can be said there. Of another tool's
+    /// configuration, take what can be carried over
     #[arg(long)]
     pub(crate) lossy: bool,
+
+    /// Let another tool's configuration name files outside its folder
+    #[arg(long)]
+    pub(crate) allow_outside: bool,
 
     /// Write here instead of to standard output; a folder where there are several files
     #[arg(short, long, value_name = "FILE")]

@@ -43,13 +43,8 @@ pub(crate) struct RunArgs {
     #[arg(long = "variant", value_name = "NAMES", value_delimiter = ',')]
     pub(crate) variants: Vec<String>,
 
-    /// Run what can be carried over of another tool's configuration, and leave out the rest
-    #[arg(long, help_heading = "Importing")]
-    pub(crate) lossy: bool,
-
-    /// Let another tool's configuration name files outside its folder
-    #[arg(long, help_heading = "Importing")]
-    pub(crate) allow_outside: bool,
+    #[command(flatten)]
+    pub(crate) foreign: ForeignArgs,
 
     #[command(flatten)]
     pub(crate) selection: SelectionArgs,
@@ -164,6 +159,29 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) place: StoreArgs,
+}
+
+/// How a configuration of another tool is taken for a suite.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(crate) struct ForeignArgs {
+    /// Take what can be carried over of another tool's configuration, and leave out the rest
+    #[arg(long, help_heading = "Importing")]
+    pub(crate) lossy: bool,
+
+    /// Let another tool's configuration name files outside its folder
+    #[arg(long, help_heading = "Importing")]
+    pub(crate) allow_outside: bool,
+}
+
+/// A suite that only its rules are taken of.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct RulesArgs {
+    /// Suite file with policies and other rules of your own
+    #[arg(long, value_name = "FILE")]
+    pub(crate) suite: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) foreign: ForeignArgs,
 }
 
 /// Which cases are asked.
@@ -352,6 +370,9 @@ pub(crate) struct DoctorArgs {
     pub(crate) call: bool,
 
     #[command(flatten)]
+    pub(crate) foreign: ForeignArgs,
+
+    #[command(flatten)]
     pub(crate) place: StoreArgs,
 }
 
@@ -381,6 +402,8 @@ Example:
             value_parser = suite_file()
         )]
         suite: PathBuf,
+        #[command(flatten)]
+        foreign: ForeignArgs,
         #[command(flatten)]
         limits: Box<LimitArgs>,
         #[command(flatten)]
@@ -430,4 +453,7 @@ pub(crate) struct CacheArgs {
         value_parser = suite_file()
     )]
     pub(crate) suite: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) foreign: ForeignArgs,
 }

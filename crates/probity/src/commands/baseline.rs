@@ -111,7 +111,8 @@ pub(super) fn gate(args: &GateArgs, printer: &Printer) -> Result<Exit, Failure> 
     let run = reader.find(&args.run)?;
     let suite = match &args.suite {
         Some(path) => {
-            Some(Project::load(path, &args.place, Layer::default(), &Reading::strict(printer))?)
+            let reading = Reading::strict(printer, args.foreign);
+            Some(Project::load(path, &args.place, Layer::default(), &reading)?)
         }
         None => None,
     };

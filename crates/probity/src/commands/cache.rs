@@ -88,8 +88,8 @@ fn path(args: &CacheArgs, printer: &Printer) -> Result<String, Failure> {
     let place = StoreArgs::default();
     let settings = match args.suite.exists() {
         true => {
-            Project::load(&args.suite, &place, Layer::default(), &Reading::strict(printer))?
-                .settings
+            let reading = Reading::strict(printer, args.foreign);
+            Project::load(&args.suite, &place, Layer::default(), &reading)?.settings
         }
         false => settings_alone(&place)?,
     };

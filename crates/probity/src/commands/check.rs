@@ -30,7 +30,7 @@ pub(super) fn run(command: CheckCommand, printer: &Printer) -> Result<Exit, Fail
     match command {
         CheckCommand::Refusal(args) => refusal(&args, printer),
         CheckCommand::Json { args, level, want } => {
-            let suite = rules::load_suite(args.suite.as_deref(), printer)?;
+            let suite = rules::load_suite(&args.rules, printer)?;
             let level = level.map_or(suite.rules.json_level, json_level);
             check_json(&args, level, wanted(want), printer)
         }
@@ -51,7 +51,7 @@ struct TextRequest {
 }
 
 fn refusal(args: &CheckArgs, printer: &Printer) -> Result<Exit, Failure> {
-    let rules = rules::load(args.suite.as_deref(), printer)?;
+    let rules = rules::load(&args.rules, printer)?;
     let rules: &RefusalRules = rules.refusal();
     if args.jsonl {
         return stream(printer, |TextRequest { text }| {
@@ -120,7 +120,7 @@ fn check_json(
 }
 
 fn check_policy(args: &CheckArgs, names: &[String], printer: &Printer) -> Result<Exit, Failure> {
-    let suite = rules::load_suite(args.suite.as_deref(), printer)?;
+    let suite = rules::load_suite(&args.rules, printer)?;
     let policies = chosen_policies(&suite, names)?;
     if args.jsonl {
         return stream(printer, |TextRequest { text }| {

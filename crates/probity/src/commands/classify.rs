@@ -24,11 +24,11 @@ use tally::Tally;
 
 pub(super) fn run(args: &ClassifyArgs, printer: &Printer) -> Result<Exit, Failure> {
     let named =
-        [Some(&args.input), args.suite.as_ref(), args.output.as_ref(), args.summary.as_ref()];
+        [Some(&args.input), args.rules.suite.as_ref(), args.output.as_ref(), args.summary.as_ref()];
     let named: Vec<&Path> = named.into_iter().flatten().map(PathBuf::as_path).collect();
     refuse_same_file(&named)?;
-    let rules = match &args.suite {
-        Some(suite) => rules::load(Some(suite), printer)?,
+    let rules = match &args.rules.suite {
+        Some(_) => rules::load(&args.rules, printer)?,
         None => rules::without_suite(args.input.parent()),
     };
     let input = open_input(&args.input)?;

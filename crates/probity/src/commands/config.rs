@@ -10,9 +10,9 @@ use crate::{cli::run::ConfigCommand, exit::Exit, failure::Failure, printer::Prin
 pub(super) fn run(command: &ConfigCommand, printer: &Printer) -> Result<Exit, Failure> {
     match command {
         ConfigCommand::Default => printer.show(DEFAULTS)?,
-        ConfigCommand::Show { suite, limits, place } => {
-            let project =
-                Project::load(suite, place, project::flags(limits)?, &Reading::strict(printer))?;
+        ConfigCommand::Show { suite, foreign, limits, place } => {
+            let reading = Reading::strict(printer, *foreign);
+            let project = Project::load(suite, place, project::flags(limits)?, &reading)?;
             printer.show(&render(&project))?;
         }
     }

@@ -30,8 +30,8 @@ const TEXT: &str = "The quick brown fox";
 const LISTED: usize = 5;
 
 pub(super) fn run(args: &DoctorArgs, printer: &Printer) -> Result<Exit, Failure> {
-    let project =
-        Project::load(&args.suite, &args.place, Layer::default(), &Reading::strict(printer))?;
+    let reading = Reading::strict(printer, args.foreign);
+    let project = Project::load(&args.suite, &args.place, Layer::default(), &reading)?;
     let client =
         http::client().map_err(|error| Failure::new("failed to set up HTTP").because(error))?;
     let chosen: Vec<&BackendConfig> = project

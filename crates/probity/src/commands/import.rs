@@ -27,13 +27,15 @@ const MOST_SHOWN: usize = 100;
 
 pub(super) fn run(args: &ImportArgs, printer: &Printer) -> Result<Exit, Failure> {
     if let Some(read) = read_results(args)? {
+        // How a suite is read that is another tool's configuration.
+        let no_suite = args.suite.is_none();
         refuse_idle(
             "results are stored, and nothing is written",
             &[
                 ("--output", args.output.is_some()),
                 ("--documents", args.documents.is_some()),
-                ("--allow-outside", args.allow_outside),
-                ("--lossy", args.lossy),
+                ("--allow-outside", args.allow_outside && no_suite),
+                ("--lossy", args.lossy && no_suite),
             ],
         )?;
         return results::run(args, read, printer);
@@ -162,7 +164,7 @@ pub(super) fn as_suite(
         let lost = counted(losses, "thing");
         return Err(Failure::new(format!("{lost} of `{}` cannot be carried over", path.display()))
             .hint(
-                "--lossy runs what is left; `probity import` writes a suite to complete by hand",
+                "--lossy takes what is left; `probity import` writes a suite to complete by hand",
             ));
     }
     let room = room(&outcome.config, store)?;

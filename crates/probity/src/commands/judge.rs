@@ -136,8 +136,8 @@ fn hear_from_judge(
     if questions.is_empty() {
         return Ok(());
     }
-    let project =
-        Project::load(&args.suite, &args.place, Layer::default(), &Reading::strict(printer))?;
+    let reading = Reading::strict(printer, args.foreign);
+    let project = Project::load(&args.suite, &args.place, Layer::default(), &reading)?;
     let judge = open_judge(args.judge.as_deref(), args.judge_model.as_deref(), &project)?;
     let all = questions.iter().map(|it| it.labelled.clone()).collect();
     let runtime = tokio::runtime::Builder::new_multi_thread()

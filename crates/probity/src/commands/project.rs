@@ -20,7 +20,7 @@ use probity_run::{
 
 use super::import;
 use crate::{
-    cli::run::{LimitArgs, StoreArgs},
+    cli::run::{ForeignArgs, LimitArgs, StoreArgs},
     environment::Environment,
     failure::Failure,
     printer::Printer,
@@ -32,23 +32,12 @@ pub(super) struct Reading<'a> {
     pub(super) printer: &'a Printer,
     pub(super) unknown_keys: UnknownKeys,
     /// What becomes of a configuration of another tool.
-    pub(super) foreign: Foreign,
-}
-
-/// How a configuration of another tool is taken for a suite.
-#[derive(Clone, Copy)]
-pub(super) struct Foreign {
-    /// Whether what cannot be carried over is left out.
-    pub(super) lossy: bool,
-    /// Whether files outside its folder may be read.
-    pub(super) allow_outside: bool,
+    pub(super) foreign: ForeignArgs,
 }
 
 impl<'a> Reading<'a> {
-    /// What nothing reads is refused. Of a configuration of another tool, what can be carried over is
-    /// read; what is left out is told.
-    pub(super) fn strict(printer: &'a Printer) -> Self {
-        let foreign = Foreign { lossy: true, allow_outside: false };
+    /// What nothing reads is refused.
+    pub(super) fn strict(printer: &'a Printer, foreign: ForeignArgs) -> Self {
         Self { printer, unknown_keys: UnknownKeys::Refused, foreign }
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn run(args: &RescoreArgs, printer: &Printer) -> Result<Exit, Failure
         return stored::run(args, printer);
     }
     // A criterion with a typo in its name must not decide anything by being left out.
-    let reading = Reading::strict(printer);
+    let reading = Reading::strict(printer, args.foreign);
     let project = Project::load(&args.suite, &args.place, Layer::default(), &reading)?;
     let store = Path::new(&project.settings.store);
     let reader = Reader::open(store)?;

@@ -46,7 +46,7 @@ pub(crate) use porcelain::Porcelain;
 use super::{
     baseline::{self, Against},
     page::{self, About},
-    project::{self, Foreign, Project, Reading},
+    project::{self, Project, Reading},
     report::{GitHub, Reports, exit_of},
 };
 use crate::{
@@ -522,9 +522,7 @@ fn flags(args: &RunArgs) -> Result<probity_load::settings::Layer, Failure> {
 
 /// How the suite is read.
 fn reading<'p>(args: &RunArgs, printer: &'p Printer) -> Reading<'p> {
-    let RunArgs { lossy, allow_outside, .. } = *args;
-    let foreign = Foreign { lossy, allow_outside };
-    Reading { printer, unknown_keys: unknown_keys(args), foreign }
+    Reading { printer, unknown_keys: unknown_keys(args), foreign: args.foreign }
 }
 
 /// What becomes of names that nothing reads.

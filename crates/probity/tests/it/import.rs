@@ -192,7 +192,7 @@ redteam: { plugins: [x] }
     promptfooconfig.yaml:3: not carried over: provider `openai:realtime:gpt-4o-realtime` is speech, which no backend is (describe another backend, see docs/suites.md)
     promptfooconfig.yaml:3: not carried over: `../outside.py` is outside the folder of the configuration (import again with --allow-outside if it may be read)
     error: 3 things of `evals/promptfooconfig.yaml` cannot be carried over
-    hint: --lossy runs what is left; `probity import` writes a suite to complete by hand
+    hint: --lossy takes what is left; `probity import` writes a suite to complete by hand
     ");
     let output = project.run(&["run", "evals/promptfooconfig.yaml", "--lossy", "--quiet"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
@@ -201,13 +201,68 @@ redteam: { plugins: [x] }
         project.run(&["import", "evals/promptfooconfig.yaml", "--force", "--lossy"]).status.code(),
         Some(0)
     );
-    // Other commands read as little and tell as much; nobody has to be asked for them to go on.
-    let looked = project.shown(&["doctor", "evals/promptfooconfig.yaml"]);
-    assert!(looked.starts_with("exit 0"), "{looked}");
-    assert!(looked.contains("`../outside.py` is outside"), "{looked}");
-    let looked =
-        project.shown(&["doctor", "evals/promptfooconfig.yaml", "--store", "other/runs.db"]);
+    let looked = project.shown(&[
+        "doctor",
+        "evals/promptfooconfig.yaml",
+        "--lossy",
+        "--store",
+        "other/runs.db",
+    ]);
     assert!(project.path("other/imported").is_dir(), "{looked}");
+}
+
+/// Every command that takes a suite, with a configuration of promptfoo in its place.
+const WITH_A_CONFIG: [&[&str]; 12] = [
+    &["run", "evals/promptfooconfig.yaml", "--quiet"],
+    &["rescore", "--suite", "evals/promptfooconfig.yaml"],
+    &["gate", "--suite", "evals/promptfooconfig.yaml"],
+    &["compare", "latest", "latest", "--judge", "echo", "--suite", "evals/promptfooconfig.yaml"],
+    &[
+        "judge",
+        "agreement",
+        "labels.jsonl",
+        "--judge",
+        "echo",
+        "--suite",
+        "evals/promptfooconfig.yaml",
+    ],
+    &["doctor", "evals/promptfooconfig.yaml"],
+    &["config", "show", "evals/promptfooconfig.yaml"],
+    &["cache", "stats", "evals/promptfooconfig.yaml"],
+    &["export", "evals/promptfooconfig.yaml", "--as", "langfuse"],
+    &["import", "results.json", "--suite", "evals/promptfooconfig.yaml"],
+    &["classify", "replies.jsonl", "--suite", "evals/promptfooconfig.yaml"],
+    &["check", "refusal", "--text", "no", "--suite", "evals/promptfooconfig.yaml"],
+];
+
+#[test]
+fn every_command_asks_before_it_leaves_out_a_part_of_a_configuration() {
+    let results = include_str!("../../../probity-import/tests/fixtures/promptfoo.json");
+    let project = Project::new()
+        .file(
+            "evals/promptfooconfig.yaml",
+            r#"
+prompts: ["{{q}}", "file://../outside.txt"]
+providers: [echo]
+tests: [{ vars: { q: hi }, assert: [{ type: contains, value: hi }] }]
+"#,
+        )
+        .file("outside.txt", "Again: {{q}}")
+        .file("labels.jsonl", r#"{"human": 4, "prompt": "p", "answer": "a", "rubric": "r"}"#)
+        .file("replies.jsonl", r#"{"case_id": "a", "raw_response": "no"}"#)
+        .file("results.json", results);
+    let first = [WITH_A_CONFIG[0], &["--lossy"]].concat();
+    assert_eq!(project.run(&first).status.code(), Some(0));
+    let refused = "1 thing of `evals/promptfooconfig.yaml` cannot be carried over";
+    let outside = "`../outside.txt` is outside the folder";
+    for words in WITH_A_CONFIG {
+        let strict = project.shown(words);
+        assert!(strict.starts_with("exit 2") && strict.contains(refused), "{words:?} {strict}");
+        let lossy = project.shown(&[words, &["--lossy"]].concat());
+        assert!(!lossy.contains(refused) && lossy.contains(outside), "{words:?} {lossy}");
+        let whole = project.shown(&[words, &["--allow-outside"]].concat());
+        assert!(!whole.contains(refused) && !whole.contains(outside), "{words:?} {whole}");
+    }
 }
 
 #[test]
@@ -222,7 +277,7 @@ providers:
   - id: https://app.example/ask
     config: { method: POST, headers: { Authorization: Bearer secret-0987654321 }, body: { q: "{{prompt}}" } }
 env: { OTHER_API_KEY: secret-in-env-123 }
-tests: [{ vars: { q: hi } }]
+tests: [{ vars: { q: hi }, assert: [{ type: contains, value: hi }] }]
 "#,
     );
     let shown = project.shown(&["import", "promptfooconfig.yaml"]);

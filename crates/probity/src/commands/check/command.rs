@@ -32,7 +32,7 @@ struct Request {
 }
 
 pub(super) fn run(args: &CheckCommandArgs, printer: &Printer) -> Result<Exit, Failure> {
-    let shell = rules::load_shell(args.suite.as_deref(), printer)?;
+    let shell = rules::load_shell(&args.rules, printer)?;
     let settings = Settings {
         level: args.level.map_or(shell.level(), level),
         edition: args.posix_edition.map_or(shell.edition(), edition),

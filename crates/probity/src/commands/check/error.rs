@@ -31,7 +31,7 @@ struct Request {
 }
 
 pub(super) fn run(args: &CheckArgs, given: &Given, printer: &Printer) -> Result<Exit, Failure> {
-    let rules = rules::load(args.suite.as_deref(), printer)?;
+    let rules = rules::load(&args.rules, printer)?;
     let rules = rules.errors();
     if args.jsonl {
         return stream(printer, |request: Request| answer(rules, given, &request));

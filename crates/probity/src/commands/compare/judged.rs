@@ -38,7 +38,7 @@ pub(super) fn add(
     (name, args): (&str, &CompareArgs),
     printer: &Printer,
 ) -> Result<(), Failure> {
-    let reading = Reading::strict(printer);
+    let reading = Reading::strict(printer, args.foreign);
     let project = Project::load(&args.suite, &args.place, Layer::default(), &reading)?;
     let cache = match args.no_cache {
         true => None,

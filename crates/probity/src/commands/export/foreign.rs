@@ -11,7 +11,7 @@ use probity_load::settings::Layer;
 use probity_store::StoredCases;
 
 use crate::{
-    cli::report::ExportArgs,
+    cli::{report::ExportArgs, run::ForeignArgs},
     commands::{
         dataset::counted,
         project::{Project, Reading, settings_alone},
@@ -89,7 +89,8 @@ fn of_suite(
     tool: Tool,
     printer: &Printer,
 ) -> Result<Exported, Failure> {
-    let reading = Reading::strict(printer);
+    let foreign = ForeignArgs { lossy: args.lossy, allow_outside: args.allow_outside };
+    let reading = Reading::strict(printer, foreign);
     let project = Project::load(path, &args.place, Layer::default(), &reading)?;
     let each_case = |each: &mut EachCase<'_>| {
         project.each_runner(printer, |scanned| {

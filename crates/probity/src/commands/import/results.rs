@@ -12,7 +12,7 @@ use probity_store::{NewRun, Reader, StoreError, new_run_id, record_whole};
 use serde::Serialize;
 
 use crate::{
-    cli::import::ImportArgs,
+    cli::{import::ImportArgs, run::ForeignArgs},
     clock,
     commands::{
         dataset::counted,
@@ -125,7 +125,8 @@ fn report(
 
 /// What the cases of a suite ask.
 fn known_cases(suite: &Path, args: &ImportArgs, printer: &Printer) -> Result<KnownCases, Failure> {
-    let reading = Reading::strict(printer);
+    let foreign = ForeignArgs { lossy: args.lossy, allow_outside: args.allow_outside };
+    let reading = Reading::strict(printer, foreign);
     let project = Project::load(suite, &args.place, Layer::default(), &reading)?;
     let mut known = KnownCases::default();
     for backend in &project.suite.backends {
