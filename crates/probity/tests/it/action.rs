@@ -142,26 +142,78 @@ fn path_from(folder: &Path) -> OsString {
     std::env::join_paths(all).unwrap()
 }
 
+/// A step of `action.yml` that runs the script.
+struct Step {
+    /// Which of its parts.
+    part: String,
+    /// The variables that the step has beyond those of the job.
+    variables: Vec<String>,
+}
+
+fn action() -> String {
+    fs::read_to_string(repository().join("action.yml")).unwrap()
+}
+
+fn steps() -> Vec<Step> {
+    let action = action();
+    let steps = action.split("\n    - name: ").skip(1);
+    let parts = steps.filter_map(|text| {
+        let (_, rest) = text.split_once("scripts/ci-action\"")?;
+        let part = rest.lines().next().unwrap().trim().to_owned();
+        let set = rest.lines().filter_map(|it| it.strip_prefix("        ACTION_"));
+        let names = set.map(|it| format!("ACTION_{}", it.split(':').next().unwrap()));
+        Some(Step { part, variables: names.collect() })
+    });
+    parts.collect()
+}
+
+/// Runs the steps one after the other, each with the variables that `action.yml` gives it. The exit code
+/// is that of the first that fails.
 fn act(project: &Project, github: &GitHub, variables: &[(&str, impl AsRef<OsStr>)]) -> Output {
     let program = Path::new(env!("CARGO_BIN_EXE_probity")).parent().unwrap();
-    Command::new("python3")
-        .arg(repository().join("scripts/ci-action"))
-        .current_dir(project.path(""))
-        .env("PATH", path_from(program))
-        .env("GITHUB_API_URL", &github.url)
-        .env("GITHUB_REPOSITORY", "someone/something")
-        .env("GITHUB_EVENT_NAME", "pull_request")
-        .env("GITHUB_EVENT_PATH", project.path("event.json"))
-        .env("GITHUB_OUTPUT", project.path("outputs"))
-        .env("ACTION_SUITE", "it's a suite.toml")
-        .env("ACTION_TOKEN", "token-1")
-        .env("ACTION_AUTHOR", BOT)
-        .env("ACTION_DEFAULT_BRANCH", "main")
-        .env_remove("GITHUB_ACTIONS")
-        .env_remove("GITHUB_STEP_SUMMARY")
-        .envs(variables.iter().map(|(name, value)| (name, value)))
-        .output()
-        .unwrap()
+    let mut all: Option<Output> = None;
+    for step in steps() {
+        let outputs = fs::read_to_string(project.path("outputs")).unwrap_or_default();
+        let code = outputs.lines().rev().find_map(|it| it.strip_prefix("code=")).unwrap_or("");
+        let values = [
+            ("ACTION_SUITE", "it's a suite.toml"),
+            ("ACTION_TOKEN", "token-1"),
+            ("ACTION_AUTHOR", BOT),
+            ("ACTION_DEFAULT_BRANCH", "main"),
+            ("ACTION_CODE", code),
+        ];
+        let given =
+            |name: &str| !name.starts_with("ACTION_") || step.variables.iter().any(|it| it == name);
+        let output = Command::new("python3")
+            .arg("-I")
+            .arg(repository().join("scripts/ci-action"))
+            .args(step.part.split_whitespace())
+            .current_dir(project.path(""))
+            .env("PATH", path_from(program))
+            .env("GITHUB_API_URL", &github.url)
+            .env("GITHUB_REPOSITORY", "someone/something")
+            .env("GITHUB_EVENT_NAME", "pull_request")
+            .env("GITHUB_EVENT_PATH", project.path("event.json"))
+            .env("GITHUB_OUTPUT", project.path("outputs"))
+            .env("GITHUB_ENV", project.path("variables"))
+            .envs(values.into_iter().filter(|(name, _)| given(name)))
+            .env_remove("GITHUB_ACTIONS")
+            .env_remove("GITHUB_STEP_SUMMARY")
+            .envs(
+                variables.iter().filter(|(name, _)| given(name)).map(|(name, value)| (name, value)),
+            )
+            .output()
+            .unwrap();
+        all = Some(match all {
+            None => output,
+            Some(before) => Output {
+                status: if before.status.success() { output.status } else { before.status },
+                stdout: [before.stdout, output.stdout].concat(),
+                stderr: [before.stderr, output.stderr].concat(),
+            },
+        });
+    }
+    all.unwrap()
 }
 
 #[test]
@@ -220,17 +272,39 @@ fn the_summary_has_the_report_once() {
     assert_eq!(project.read("summary.md").matches(heading).count(), 1, "{heading}");
 }
 
+/// A program can read the variables of every process of its user, so none may have the token.
 #[test]
-fn the_run_does_not_get_the_token() {
+fn nothing_has_the_token_while_the_suite_runs() {
     let github = GitHub::start(State::default());
-    let project = project("hello").file("bin/probity", "#!/bin/sh\nenv > environment\n");
+    let looks = "#!/bin/sh\nenv > environment\ncat /proc/$PPID/environ > parent\n";
+    let project = project("hello").file("bin/probity", looks);
     let program = project.path("bin/probity");
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     act(&project, &github, &[("PATH", path_from(&project.path("bin")))]);
     let environment = project.read("environment");
-    assert!(environment.contains("PATH=") && !environment.contains("token-1"), "{environment}");
+    assert!(environment.contains("ACTION_SUITE="), "{environment}");
+    assert!(!environment.contains("GITHUB_ENV="), "{environment}");
+    let parent = project.read("parent");
+    assert!(parent.contains("ACTION_SUITE="), "{parent}");
+    for text in [environment, parent] {
+        assert!(!text.contains("token-1"), "{text}");
+    }
     let seen = github.state.lock().unwrap().seen.clone();
-    assert!(seen.iter().all(|it| it.ends_with(" bearer token-1")), "{seen:?}");
+    assert!(!seen.is_empty() && seen.iter().all(|it| it.ends_with(" bearer token-1")), "{seen:?}");
+}
+
+/// What a suite leaves in the place of the report would be published.
+#[test]
+fn a_report_that_leads_elsewhere_is_not_posted() {
+    let github = GitHub::start(State::default());
+    let links = "#!/bin/sh\nln -s /proc/self/environ probity-report.md\n";
+    let project = project("hello").file("bin/probity", links);
+    let program = project.path("bin/probity");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let output = act(&project, &github, &[("PATH", path_from(&project.path("bin")))]);
+    assert!(github.bodies().is_empty(), "{:?}", github.bodies());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("::warning::the comment could not be written"), "{text}");
 }
 
 /// Whoever writes the mark would have their comment replaced, and could change the report later.
@@ -273,7 +347,7 @@ fn a_push_sets_the_baseline_that_a_pull_request_is_held_against() {
     ];
     let pushed = act(&project, &github, &push);
     assert_eq!(pushed.status.code(), Some(0), "{pushed:?}");
-    assert_eq!(project.read("outputs"), "report=probity-report.md\nblessed=true\n");
+    assert_eq!(project.read("outputs"), "report=probity-report.md\nblessed=true\ncode=0\n");
     assert!(project.path("baselines/main.json").is_file());
     assert!(github.bodies().is_empty());
 
@@ -282,7 +356,7 @@ fn a_push_sets_the_baseline_that_a_pull_request_is_held_against() {
     assert_eq!(compared.status.code(), Some(1), "{compared:?}");
     let body = github.bodies().remove(0);
     assert!(body.contains("orse than the baseline `main`"), "{body}");
-    assert!(project.read("outputs").ends_with("blessed=false\n"));
+    assert!(project.read("outputs").ends_with("blessed=false\ncode=1\n"));
 }
 
 #[test]
@@ -297,7 +371,7 @@ fn a_fork_that_may_not_write_still_has_its_exit_code() {
 /// What a pull request says would become part of a script.
 #[test]
 fn no_script_has_an_expression_in_it() {
-    let action = fs::read_to_string(repository().join("action.yml")).unwrap();
+    let action = action();
     let lines = action.lines().map(|it| it.trim_start().trim_start_matches("- "));
     let scripts: Vec<&str> = lines.filter_map(|it| it.strip_prefix("run:")).collect();
     assert!(!scripts.is_empty(), "{action}");
