@@ -19,6 +19,9 @@ pub struct Score {
     /// The kind of check, such as `contains`, `schema` or `not-regex`.
     #[serde(rename = "type")]
     pub kind: Cow<'static, str>,
+    /// Whether a scorer named it, beside the score of its check. What counts checks does not count it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub named: bool,
     /// From 0 to 1; none where nobody could say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
@@ -43,6 +46,7 @@ impl Score {
         Self {
             name: kind.clone(),
             kind,
+            named: false,
             value: Some(f64::from(u8::from(passed))),
             passed,
             weight: 1.0,

@@ -95,14 +95,13 @@ impl CompiledAssertion {
             extracted.iter_mut().for_each(|it| it.check.clone_from(&name));
             judged.iter_mut().for_each(|it| it.check.clone_from(&name));
             selected.iter_mut().for_each(|it| it.check.clone_from(&name));
-            // Not the kind of the assertion itself: what counts that does not count these.
-            named.iter_mut().for_each(|it| it.kind = format!("{kind} figure").into());
+            named.iter_mut().for_each(|it| it.kind.clone_from(&kind));
         }
         told.extracted.extend(extracted);
         told.judged.extend(judged);
         told.selected.extend(selected);
         told.named.extend(named);
-        Score { name, kind, value, passed, weight: self.weight, reason, span }
+        Score { name, kind, named: false, value, passed, weight: self.weight, reason, span }
     }
 
     fn checked(&self, reply: &Reply<'_, '_>) -> Checked {

@@ -108,11 +108,11 @@ impl Contest {
         }
     }
 
-    /// What the scores of an answer come to, those of comparisons aside.
+    /// What the scores of an answer come to, those of comparisons and those that scorers named aside.
     pub fn total(&self, scores: &[Score]) -> f64 {
         let By::Scores(Totals { is_sum, weights, .. }) = &self.by else { return 0.0 };
         let (mut sum, mut whole) = (0.0, 0.0);
-        for score in scores.iter().filter(|it| !is_of_contest(it)) {
+        for score in scores.iter().filter(|it| !it.named && !is_of_contest(it)) {
             let weight = weights.get(&*score.kind).copied().unwrap_or(score.weight);
             sum += weight * score.value.unwrap_or(0.0);
             whole += weight;
@@ -293,7 +293,6 @@ mod tests {
             score("contains", Some(1.0)),
             score("regex", Some(0.0)),
             score("select-best", Some(0.0)),
-            Score { weight: 0.0, ..score("contains figure", Some(1.0)) },
         ];
         let total = |is_sum, weights| {
             contest(By::Scores(Totals { is_sum, weights, threshold: None })).total(&scores)

@@ -186,10 +186,17 @@ const MIGRATIONS: &[&str] = &[
     CREATE INDEX results_by_outcome
         ON results (lane, verdict, class, stale, case_id, repeat, cost_usd);
     ",
+    // Scores that scorers name were told by the end of their kind.
+    "
+    ALTER TABLE scores ADD COLUMN named INTEGER NOT NULL DEFAULT 0;
+    UPDATE scores SET named = 1, kind = substr(kind, 1, length(kind) - length(' figure'))
+        WHERE kind LIKE '% figure';
+    UPDATE results SET facts_sum = NULL;
+    ",
 ];
 
 /// The newest format that this program knows.
-const KNOWN: i64 = 8;
+const KNOWN: i64 = 9;
 
 /// What a database of ours holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

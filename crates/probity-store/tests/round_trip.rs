@@ -88,7 +88,8 @@ fn record(case_id: &str, verdict: Verdict) -> CaseRecord {
 /// With a score, evidence and a policy hit, which stand in places of their own.
 fn classification(failed: bool) -> Classification {
     let rule = if failed { Rule::Error } else { Rule::Pass };
-    let score = Score { value: Some(0.25), span: Some(1..3), ..Score::new("contains", None) };
+    let score =
+        Score { named: true, value: Some(0.25), span: Some(1..3), ..Score::new("contains", None) };
     let safety = Some(Labelled { expected: true, found: false });
     let details = Details {
         hits: vec![PolicyHit {
@@ -268,7 +269,9 @@ fn read_as(older: &str) -> CaseRecord {
     let connection = rusqlite::Connection::open(&path).unwrap();
     connection
         .execute_batch(
-            "DROP INDEX results_by_outcome;
+            "UPDATE scores SET kind = kind || ' figure' WHERE named;
+             ALTER TABLE scores DROP COLUMN named;
+             DROP INDEX results_by_outcome;
              ALTER TABLE asked DROP COLUMN turn; ALTER TABLE asked DROP COLUMN tool_calls;
              ALTER TABLE asked DROP COLUMN reasoning; ALTER TABLE asked DROP COLUMN stop_reason;
              ALTER TABLE asked DROP COLUMN logprobs;",

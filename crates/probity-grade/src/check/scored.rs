@@ -146,6 +146,7 @@ fn checked(said: Result<Scored, String>) -> Checked {
     let value = Some(score.clamp(0.0, 1.0));
     let named = scores.into_iter().map(|(name, value)| Score {
         name: name.into(),
+        named: true,
         value: Some(value.clamp(0.0, 1.0)),
         ..Score::new("", None).reported()
     });

@@ -204,13 +204,17 @@ fn grading(record: &CaseRecord) -> Option<Grading> {
         metadata: score.value.is_none().then_some(GradingMetadata { grader_error: true }),
         ..plain(score.passed, score.value.or(Some(0.0)), score.reason)
     };
-    let components: Vec<Grading> = scores(record).into_iter().map(component).collect();
+    let (named, checks): (Vec<Score>, Vec<Score>) =
+        scores(record).into_iter().partition(|it| it.named);
+    let named = named.iter().filter_map(|it| Some((it.name.to_string(), json!(it.value?))));
+    let components: Vec<Grading> = checks.into_iter().map(component).collect();
     let (sum, weight) = components.iter().fold((0.0, 0.0), |(sum, all), it| {
         let weight = it.assertion.as_ref().and_then(|it| it.weight).unwrap_or(1.0);
         (sum + it.score.unwrap_or(0.0) * weight, all + weight)
     });
     let score = if weight > 0.0 { sum / weight } else { f64::from(u8::from(pass)) };
     Some(Grading {
+        named_scores: named.collect(),
         component_results: Some(components),
         ..plain(pass, Some(score), Some(record.why()))
     })

@@ -142,6 +142,7 @@ impl Deciding {
             scores.push(Score {
                 name: name.into(),
                 kind: "imported".into(),
+                named: false,
                 value: number.filter(|_| !is_beyond),
                 // A score on a scale of its own is not failed by anybody.
                 passed: said.unwrap_or(true),

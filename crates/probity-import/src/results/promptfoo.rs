@@ -257,6 +257,7 @@ fn scores(grading: &Grading) -> Vec<Score> {
         if !all.iter().any(|it: &Score| it.name == name.as_str()) {
             all.push(Score {
                 name: name.clone().into(),
+                named: true,
                 value: Some(value.clamp(0.0, 1.0)),
                 ..Score::new(IMPORTED, None).reported()
             });
@@ -281,6 +282,7 @@ fn add_parts(grading: &Grading, all: &mut Vec<Score>) {
         all.push(Score {
             name: name.into(),
             kind,
+            named: false,
             value: part.score.filter(|_| !unjudged).map(|it| it.clamp(0.0, 1.0)),
             passed: part.pass,
             weight: assertion.and_then(|it| it.weight).unwrap_or(1.0),

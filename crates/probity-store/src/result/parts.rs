@@ -21,6 +21,7 @@ named_enum! {
     pub(crate) enum ScoreColumn ("a column of a score") {
         Name = "name",
         Kind = "kind",
+        Named = "named",
         Value = "value",
         Passed = "passed",
         Weight = "weight",
@@ -48,6 +49,7 @@ pub(super) fn score_value(score: &Score, column: ScoreColumn) -> rusqlite::Resul
     match column {
         ScoreColumn::Name => (*score.name).to_sql(),
         ScoreColumn::Kind => (*score.kind).to_sql(),
+        ScoreColumn::Named => score.named.to_sql(),
         ScoreColumn::Value => score.value.to_sql(),
         ScoreColumn::Passed => score.passed.to_sql(),
         ScoreColumn::Weight => score.weight.to_sql(),
@@ -72,6 +74,7 @@ pub(crate) fn read_score(row: &Row<'_>, first: usize) -> rusqlite::Result<Score>
     Ok(Score {
         name: row.get::<_, String>(at(ScoreColumn::Name))?.into(),
         kind: row.get::<_, String>(at(ScoreColumn::Kind))?.into(),
+        named: row.get(at(ScoreColumn::Named))?,
         value: row.get(at(ScoreColumn::Value))?,
         passed: row.get(at(ScoreColumn::Passed))?,
         weight: row.get(at(ScoreColumn::Weight))?,

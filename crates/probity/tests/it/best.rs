@@ -326,6 +326,52 @@ fn the_highest_score_of_the_other_checks_passes() {
     assert!(text.contains("`max-score` needs another check"), "{text}");
 }
 
+/// What a scorer names beside its score is of the kind of its check, and is no check.
+#[test]
+fn scores_that_a_scorer_names_count_for_no_total() {
+    let server = FakeServer::start(script());
+    // `plain` has the lower score, and more with what is named.
+    let code = "({ score: output === 'plain' ? 0.4 : 0.6, pass: true, \
+                namedScores: { calm: output === 'plain' ? 1 : 0 } })";
+    let runner = format!(
+        "backends = [\"small\", \"large\"]\nallow_code = true\nassert = [\n\
+         {{ type = \"javascript\", value = \"{code}\" }},\n\
+         {{ type = \"max-score\", value = {{ method = \"sum\", weights = {{ javascript = 2 }} }} }},\n]"
+    );
+    let project = project(&server, &runner, &["a"]);
+    run(&project, &[]).expect(0, &[("TOTAL_CALLS", "2")]);
+    let cases = stored(&project);
+    let scores = |backend: &str| of(&cases, backend)["classification"]["scores"].clone();
+    let named = |backend: &str| {
+        let scores = scores(backend);
+        scores.as_array().unwrap().iter().find(|it| it["name"] == "calm").cloned().unwrap()
+    };
+    let expected = json!({
+        "name": "calm", "type": "javascript", "named": true, "value": 1.0, "passed": true, "weight": 0.0,
+    });
+    assert_eq!(named("small"), expected);
+    assert!(scores("small")[0].get("named").is_none(), "{:#}", scores("small"));
+    assert_eq!((verdict(&cases, "small"), verdict(&cases, "large")), ("fail", "pass"));
+    let judged_again = project.run(&["rescore", "-o", "again.jsonl"]);
+    assert_eq!(judged_again.status.code(), Some(0), "{judged_again:?}");
+    assert!(project.read("again.jsonl").contains("\"named\":true"));
+
+    let exported = project.run(&["export", "--as", "promptfoo", "--lossy", "-o", "out.json"]);
+    assert!(exported.status.success(), "{exported:?}");
+    let written: Value = serde_json::from_str(&project.read("out.json")).unwrap();
+    for row in written["results"]["results"].as_array().unwrap() {
+        let grading = &row["gradingResult"];
+        assert!(grading["namedScores"]["calm"].is_number(), "{row:#}");
+        let parts = grading["componentResults"].as_array().unwrap().iter();
+        let kinds: Vec<&Value> = parts.map(|it| &it["assertion"]["type"]).collect();
+        assert_eq!(kinds, ["javascript", "max-score"]);
+    }
+}
+
+fn verdict<'a>(cases: &'a [Value], backend: &str) -> &'a str {
+    of(cases, backend)["verdict"].as_str().unwrap()
+}
+
 #[test]
 fn a_rubric_counts_towards_the_highest_score_also_where_another_check_fails() {
     let judged = |answer: &str, points: u8| {

@@ -124,6 +124,7 @@ const EVIDENCE: &[&str] = &[
     "signal",
     "source",
     "phrase",
+    "named",
     "span",
     "hits",
     "steps",

@@ -146,6 +146,7 @@ pub(super) fn classifications() -> Vec<Classification> {
     ];
     let score = Score {
         name: "m".into(),
+        named: true,
         value: Some(0.5),
         weight: 2.0,
         span: Some(0..2),
