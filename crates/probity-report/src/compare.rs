@@ -22,7 +22,7 @@ use crate::{
     MOST_CATEGORIES,
     json::figures,
     markdown::escape::cell,
-    plain::{fitted, name_width, one_line},
+    plain::{fitted, flush_left, name_width, one_line},
     text::{millis, shown_interval},
 };
 
@@ -343,7 +343,7 @@ pub fn listed(changes: &Changes, reasons: &BTreeMap<String, String>) -> String {
     for (word, ids) in flips(changes) {
         for id in ids.iter().take(LISTED) {
             let reason = reasons.get(id).map_or(String::new(), |it| one_line(it, 44));
-            let _ = writeln!(text, "    {word:<8} {:<24} {reason}", one_line(id, 24));
+            let _ = writeln!(text, "    {word:<8} {} {reason}", flush_left(&one_line(id, 24), 24));
         }
         if ids.len() > LISTED {
             let _ = writeln!(text, "    {word:<8} and {} more", ids.len() - LISTED);
@@ -367,8 +367,9 @@ fn write_categories(text: &mut String, changes: &Changes) {
     let listed = || changes.categories.iter().take(MOST_CATEGORIES);
     let width = name_width(listed().map(|(category, _)| category.as_str()));
     for (category, (cases, before, now)) in listed() {
-        let (name, change) = (fitted(category.as_str(), width), points(*before, *now, *cases));
-        let _ = writeln!(text, "    {name:<width$} {before} to {now} of {cases} ({change})");
+        let (name, change) =
+            (flush_left(&fitted(category.as_str(), width), width), points(*before, *now, *cases));
+        let _ = writeln!(text, "    {name} {before} to {now} of {cases} ({change})");
     }
     let more = changes.categories.len().saturating_sub(MOST_CATEGORIES);
     if more > 0 {

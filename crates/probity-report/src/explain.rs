@@ -19,7 +19,7 @@ use probity_core::{
 
 use crate::{
     palette::{Tint, WARN},
-    plain::one_line,
+    plain::{columns, flush_left, one_line},
     text::speed,
 };
 
@@ -124,7 +124,7 @@ fn scores(text: &mut String, scores: &[Score]) {
         true => one_line(&score.name, 40),
         false => one_line(&format!("{} ({})", score.name, score.kind), 40),
     };
-    let width = scores.iter().map(|it| name(it).chars().count()).max().unwrap_or(0);
+    let width = scores.iter().map(|it| columns(&name(it))).max().unwrap_or(0);
     let _ = writeln!(text, "\n  {TITLE}scores{TITLE:#}");
     for score in scores {
         let verdict = match (score.value, score.passed) {
@@ -139,8 +139,8 @@ fn scores(text: &mut String, scores: &[Score]) {
         let word = if verdict == Verdict::Undecided { "none" } else { verdict.as_str() };
         let _ = writeln!(
             text,
-            "    {style}{word}{style:#}  {:<width$}  {value}{only}{}",
-            name(score),
+            "    {style}{word}{style:#}  {}  {value}{only}{}",
+            flush_left(&name(score), width),
             reason.unwrap_or_default()
         );
     }
@@ -306,8 +306,7 @@ fn underlined(text: &mut String, shown: &str, spans: &[Range<usize>]) {
             let escaped = safe(c.encode_utf8(&mut [0; 4])).into_owned();
             let byte = at + place;
             let mark = if spans.iter().any(|it| it.contains(&byte)) { '^' } else { ' ' };
-            let width: usize = escaped.chars().map(columns).sum();
-            marks.extend(std::iter::repeat_n(mark, width));
+            marks.extend(std::iter::repeat_n(mark, columns(&escaped)));
             out.push_str(&escaped);
         }
         let _ = writeln!(text, "    {out}");
@@ -316,12 +315,4 @@ fn underlined(text: &mut String, shown: &str, spans: &[Range<usize>]) {
         }
         at += line.len();
     }
-}
-
-/// How many columns of a terminal a character takes, near enough for marks under it.
-fn columns(c: char) -> usize {
-    let wide = matches!(c, '\u{1100}'..='\u{115e}' | '\u{2e80}'..='\u{a4cf}' | '\u{ac00}'..='\u{d7a3}'
-        | '\u{f900}'..='\u{faff}' | '\u{fe30}'..='\u{fe6f}' | '\u{ff00}'..='\u{ff60}'
-        | '\u{1f300}'..='\u{1faff}' | '\u{20000}'..='\u{3fffd}');
-    if wide { 2 } else { 1 }
 }

@@ -4,30 +4,54 @@ use std::{borrow::Cow, fmt::Display};
 
 use anstream::adapter::strip_str;
 use probity_core::visible::safe;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// The first line of a text, cut to a width.
+/// The first line of a text, cut to so many columns.
 pub fn one_line(text: &str, width: usize) -> String {
     let mut lines = text.trim().lines();
     let first = lines.next().unwrap_or("");
-    let cut = first.chars().count() > width || lines.next().is_some();
-    let kept: String = first.chars().take(width).collect();
-    let shown = safe(&kept).replace('\t', " ");
+    let kept = beginning(first, width);
+    let cut = kept.len() < first.len() || lines.next().is_some();
+    let shown = safe(kept).replace('\t', " ");
     if cut { format!("{shown}…") } else { shown }
 }
 
 /// The width of a column of names: at least so that short ones line up from table to table.
 pub(crate) fn name_width<'a>(names: impl Iterator<Item = &'a str>) -> usize {
-    names.map(|it| it.chars().count()).max().unwrap_or(0).clamp(12, 40)
+    names.map(columns).max().unwrap_or(0).clamp(12, 40)
 }
 
 /// The first line of a text in so many columns, with a sign that there is more as the last.
 pub fn fitted(text: &str, width: usize) -> String {
     let shown = one_line(text, width);
-    if shown.chars().count() <= width {
+    if columns(&shown) <= width {
         return shown;
     }
-    let kept: String = shown.chars().take(width.saturating_sub(1)).collect();
-    format!("{kept}…")
+    format!("{}…", beginning(&shown, width.saturating_sub(1)))
+}
+
+/// As much of the beginning of a text as so many columns hold.
+fn beginning(text: &str, width: usize) -> &str {
+    // Signs that are joined may take fewer columns than they would on their own.
+    if columns(text) <= width {
+        return text;
+    }
+    let mut used = 0;
+    let too_far = text.char_indices().find(|(_, c)| {
+        used += c.width().unwrap_or(1);
+        used > width
+    });
+    too_far.map_or(text, |(end, _)| &text[..end])
+}
+
+/// A text with blanks behind it, up to so many columns.
+pub fn flush_left(text: &str, width: usize) -> String {
+    format!("{text}{}", " ".repeat(width.saturating_sub(columns(text))))
+}
+
+/// A text with blanks before it, up to so many columns.
+pub fn flush_right(text: &str, width: usize) -> String {
+    format!("{}{text}", " ".repeat(width.saturating_sub(columns(text))))
 }
 
 /// A text in lines of so many columns, broken between words. Every line but the first begins
@@ -43,7 +67,7 @@ pub fn folded(text: &str, width: usize, indent: &str) -> String {
         if used > 0 && !is_sign && used + 1 + length + sign > width {
             folded.push('\n');
             folded.push_str(indent);
-            used = indent.chars().count();
+            used = columns(indent);
         } else if used > 0 {
             folded.push(' ');
             used += 1;
@@ -72,9 +96,12 @@ pub fn wrapped(text: &str, width: usize) -> String {
     wrapped
 }
 
-/// The columns that a text takes, without the codes for its colours.
+/// The columns of a terminal that a text takes, without the codes for its colours.
 pub fn columns(text: &str) -> usize {
-    strip_str(text).to_string().chars().count()
+    match text.contains('\x1b') {
+        true => strip_str(text).to_string().width(),
+        false => text.width(),
+    }
 }
 
 /// The text up to so many characters, and a note of how many more there are.
@@ -121,6 +148,23 @@ mod tests {
         {
             assert_eq!(fitted(text, 3), shown);
         }
+    }
+
+    #[test]
+    fn wide_signs_take_two_columns_and_marks_none() {
+        for (text, width) in [("abc", 3), ("模型", 4), ("e\u{301}", 1), ("👍🏽", 2), ("한글", 4)]
+        {
+            assert_eq!(columns(text), width, "{text}");
+        }
+        assert_eq!(
+            (fitted("模型一", 5), fitted("模型一", 4)),
+            ("模型…".to_owned(), "模…".to_owned())
+        );
+        assert_eq!(
+            (flush_left("模", 4), flush_right("模", 4)),
+            ("模  ".to_owned(), "  模".to_owned())
+        );
+        assert_eq!(folded("模型 模型", 5, ""), "模型\n模型");
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub(crate) use probity_core::figures::shown_interval;
 
 use crate::{
     palette::{Tint, WARN},
-    plain::{counted, one_line, wrapped},
+    plain::{columns, counted, one_line, wrapped},
 };
 pub use since::{Flips, Since};
 
@@ -173,7 +173,7 @@ fn write_gates(text: &mut String, page: &Page<'_>) {
             true => one_line(&page.label(report), 60),
             false => String::new(),
         };
-        let between = match label.chars().count() + sentence.chars().count() + 9 > page.width {
+        let between = match columns(&label) + columns(&sentence) + 9 > page.width {
             _ if label.is_empty() => "",
             true => ":\n         ",
             false => ": ",

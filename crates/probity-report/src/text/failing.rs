@@ -12,7 +12,7 @@ use probity_core::{
 use super::{Extent, Page};
 use crate::{
     palette::{Tint, shown_class},
-    plain::{counted, fitted, shell_word},
+    plain::{columns, counted, fitted, flush_left, shell_word},
 };
 
 /// Columns of an id, and of the name of a lane.
@@ -162,17 +162,17 @@ fn style_of(case: &CaseRecord) -> Style {
 fn write_rows(text: &mut String, rows: &[Row], width: usize) {
     let room = width.saturating_sub(LEAST_OF_REASON + 6) / 2;
     let column = |of: fn(&Row) -> &String| {
-        let longest = rows.iter().map(|row| of(row).chars().count()).max().unwrap_or(0);
+        let longest = rows.iter().map(|row| columns(of(row))).max().unwrap_or(0);
         longest.min(MOST_OF_NAME.min(room))
     };
     let (of_id, of_lane) = (column(|row| &row.id), column(|row| &row.lane));
     for Row { style, id, lane, why } in rows {
-        let id = fitted(id, of_id);
+        let id = flush_left(&fitted(id, of_id), of_id);
         let lane = match of_lane {
             0 => String::new(),
-            _ => format!("  {:<of_lane$}", fitted(lane, of_lane)),
+            _ => format!("  {}", flush_left(&fitted(lane, of_lane), of_lane)),
         };
-        let left = width.saturating_sub(of_id + lane.chars().count() + 4).max(LEAST_OF_REASON);
-        let _ = writeln!(text, "  {style}{id:<of_id$}{style:#}{lane}  {}", fitted(why, left));
+        let left = width.saturating_sub(of_id + columns(&lane) + 4).max(LEAST_OF_REASON);
+        let _ = writeln!(text, "  {style}{id}{style:#}{lane}  {}", fitted(why, left));
     }
 }

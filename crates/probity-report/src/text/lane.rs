@@ -16,7 +16,9 @@ use super::{SO_SO, TITLE, millis, shown_interval, speed, spent, told};
 use crate::{
     MOST_CATEGORIES,
     palette::Tint,
-    plain::{counted, fitted, folded, name_width, one_line, wrapped},
+    plain::{
+        columns, counted, fitted, flush_left, flush_right, folded, name_width, one_line, wrapped,
+    },
 };
 
 /// Flaky cases and the like that are named; the other reports have them all.
@@ -112,7 +114,7 @@ fn write_title(text: &mut String, report: &LaneReport, width: usize) {
         (None, true) => ", replayed from a recording".to_owned(),
         (None, false) => String::new(),
     };
-    let left = width.saturating_sub(title.chars().count() + origin.len() + 3);
+    let left = width.saturating_sub(columns(&title) + origin.len() + 3);
     let model = lane.model.as_deref().filter(|_| left >= LEAST_OF_MODEL);
     let model = model.map(|model| format!(" ({})", fitted(model, left)));
     let _ = writeln!(text, "\n{TITLE}{title}{TITLE:#}{}{origin}", model.unwrap_or_default());
@@ -186,11 +188,7 @@ fn write_table(text: &mut String, table: &Table) {
         .map(|row| row.iter().map(|cell| one_line(cell, 44)).collect())
         .collect();
     let width = |column: usize| {
-        rows.iter()
-            .filter_map(|row| row.get(column))
-            .map(|it| it.chars().count())
-            .max()
-            .unwrap_or(0)
+        rows.iter().filter_map(|row| row.get(column)).map(|it| columns(it)).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..table.head.len()).map(width).collect();
     let _ = writeln!(text, "  {}:", one_line(&table.title, 60));
@@ -198,8 +196,8 @@ fn write_table(text: &mut String, table: &Table) {
         let mut line = String::from("    ");
         for (at, (cell, width)) in row.iter().zip(&widths).enumerate() {
             let _ = match at {
-                0 => write!(line, "{cell:<width$}"),
-                _ => write!(line, "  {cell:>width$}"),
+                0 => write!(line, "{}", flush_left(cell, *width)),
+                _ => write!(line, "  {}", flush_right(cell, *width)),
             };
         }
         text.push_str(line.trim_end());
@@ -216,15 +214,15 @@ fn write_scores(text: &mut String, metrics: &Metrics) {
     if metrics.scores.len() < 2 {
         return;
     }
-    let width = metrics.scores.keys().map(|it| one_line(it, 30).chars().count()).max().unwrap_or(0);
+    let width = metrics.scores.keys().map(|it| columns(&one_line(it, 30))).max().unwrap_or(0);
     for (name, figures) in metrics.scores.iter().take(MOST_ROWS) {
         let score = figures.summary;
         let mean = score.mean.map_or_else(|| "n/a".to_owned(), |mean| format!("{mean:.3}"));
         let range = score.interval.map(|it| format!(" (95 % CI {:.3} to {:.3})", it.low, it.high));
         let _ = writeln!(
             text,
-            "  score {:<width$} {mean}{}, {} of {} passed",
-            one_line(name, 30),
+            "  score {} {mean}{}, {} of {} passed",
+            flush_left(&one_line(name, 30), width),
             range.unwrap_or_default(),
             score.passed,
             score.count + score.unscored
@@ -266,9 +264,9 @@ fn write_categories(text: &mut String, metrics: &Metrics) {
         let judged = pass + fail;
         let errors =
             if error > 0 { format!(", {}", counted(error, "error")) } else { String::new() };
-        let name = fitted(category.as_str(), width);
+        let name = flush_left(&fitted(category.as_str(), width), width);
         let more = and(undecided);
-        let _ = writeln!(text, "    {name:<width$} {rate:>8}  {pass} of {judged}{errors}{more}");
+        let _ = writeln!(text, "    {name} {rate:>8}  {pass} of {judged}{errors}{more}");
     }
     let more = metrics.categories.len().saturating_sub(MOST_CATEGORIES);
     if more > 0 {

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt::Write as _};
 
-use crate::plain::fitted;
+use crate::plain::{self, fitted, flush_left, flush_right};
 
 /// Columns that a name gets at least.
 const LEAST_OF_NAME: usize = 8;
@@ -21,8 +21,8 @@ pub(super) struct Column {
 
 impl Column {
     fn width(&self) -> usize {
-        let cells = self.cells.iter().map(|it| it.chars().count());
-        cells.chain([self.head.chars().count()]).max().unwrap_or(0)
+        let cells = self.cells.iter().map(|it| plain::columns(it));
+        cells.chain([plain::columns(&self.head)]).max().unwrap_or(0)
     }
 }
 
@@ -63,8 +63,8 @@ pub(super) fn line(columns: &[Column], row: Option<usize>) -> String {
         let width = column.width();
         let cell = row.map_or(&*column.head, |row| column.cells[row].as_str());
         let _ = match column.is_name {
-            true => write!(line, "{cell:<width$}  "),
-            false => write!(line, "{cell:>width$}  "),
+            true => write!(line, "{}  ", flush_left(cell, width)),
+            false => write!(line, "{}  ", flush_right(cell, width)),
         };
     }
     line.trim_end().to_owned()

@@ -8,7 +8,7 @@ use probity_core::view::RunView;
 use super::{BAD, GOOD, Page, SO_SO, TITLE, failing};
 use crate::{
     conclusion::{self, Conclusion},
-    plain::{fitted, shell_word},
+    plain::{columns, fitted, shell_word},
 };
 
 pub(super) fn write(text: &mut String, page: &Page<'_>) {
@@ -20,7 +20,7 @@ pub(super) fn write(text: &mut String, page: &Page<'_>) {
     let left = page.width.saturating_sub(word.len() + code.len() + 2).max(24);
     let (reason, counts) = conclusion::parts(page.run);
     let whole = format!("{reason}; {counts}");
-    let fits = |text: &str| text.chars().count() <= left;
+    let fits = |text: &str| columns(text) <= left;
     let why = match whole {
         whole if fits(&whole) => whole,
         // That nothing was asked for says less than how it came out.

@@ -12,7 +12,10 @@ use probity_core::{
     record::{CaseRecord, Lane, LaneStatus, RunInfo},
 };
 use probity_load::{settings::Layer, suite::RunnerConfig};
-use probity_report::{plain::one_line, text::Extent};
+use probity_report::{
+    plain::{flush_left, one_line},
+    text::Extent,
+};
 use probity_run::{
     plan::{Choice, ScannedRunner, scan},
     rescore::{Judging, RescoreError, rescore},
@@ -234,8 +237,9 @@ fn flips(reader: &Reader, origin: &RunRow, run: &RunRow) -> Result<String, Failu
         for (case_id, then, now) in &first {
             let records = reader.case(&after, case_id)?;
             let why = records.iter().find(|it| it.verdict == *now).map(CaseRecord::why);
-            let (id, why) = (one_line(case_id, 32), one_line(&why.unwrap_or_default(), 160));
-            let _ = writeln!(text, "  {id:<32} {then} -> {now}: {why}");
+            let (id, why) =
+                (flush_left(&one_line(case_id, 32), 32), one_line(&why.unwrap_or_default(), 160));
+            let _ = writeln!(text, "  {id} {then} -> {now}: {why}");
         }
         let more = count - first.len();
         if more > 0 {

@@ -7,12 +7,12 @@ use std::{
 
 use crate::project::Project;
 
-/// Runs the program in a terminal of 80 columns, types what TYPED says and prints what comes of it.
+/// Runs the program in a terminal of 80 columns, or of as many as WIDTH says, types what TYPED says and prints what comes of it.
 const IN_TERMINAL: &str = "
 import fcntl, os, pty, struct, sys, termios
 child, terminal = pty.fork()
 if child == 0:
-    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack('HHHH', 24, 80, 0, 0))
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack('HHHH', 24, int(os.environ.get('WIDTH', 80)), 0, 0))
     os.execv(sys.argv[1], sys.argv[1:])
 os.write(terminal, os.environ.get('TYPED', '').encode())
 while True:
@@ -114,6 +114,49 @@ fn progress_is_drawn_again_and_coloured_on_a_terminal_only() {
     for stream in [piped.stdout, piped.stderr] {
         assert!(!stream.contains(&0x1b), "{}", String::from_utf8_lossy(&stream));
     }
+}
+
+/// The columns that a line takes: signs of Chinese and emoji take two, codes for colours none.
+fn columns(line: &str) -> usize {
+    let mut parts = line.split("\u{1b}[");
+    let first = parts.next().unwrap_or("").to_owned();
+    let shown = parts.fold(first, |all, part| {
+        let end = part.find(|c: char| c.is_ascii_alphabetic()).map_or(part.len(), |it| it + 1);
+        all + &part[end..]
+    });
+    let is_wide = |c: char| ('\u{4e00}'..'\u{9fff}').contains(&c) || c > '\u{1f000}';
+    shown.chars().filter(|c| *c != '\r').map(|c| if is_wide(c) { 2 } else { 1 }).sum()
+}
+
+#[test]
+fn wide_names_keep_to_the_columns_of_the_terminal() {
+    let project = project();
+    let suite = project.read("probity.toml");
+    let suite = suite.replace("backends.one", "backends.\"模型一号的长名字模型一号\"");
+    let suite = suite.replace("backends.two", "backends.\"小型\"");
+    let suite = suite.replace("\"one\", \"two\"", "\"模型一号的长名字模型一号\", \"小型\"");
+    let case = |id: &str| {
+        serde_json::json!({
+            "id": id, "prompt": "哪一个答案是正确的", "category": "算术与几何的题目", "match": "contains",
+            "expected_response": "这就是我们所期望的正确答案👍👍👍因为它是正确的",
+        })
+    };
+    let project = project
+        .file("probity.toml", suite)
+        .lines("cases.jsonl", &[case("第一个很长的案例名称在这里"), case("b")]);
+    let shown = seen(&project, &[("WIDTH", "60")]);
+    assert!(shown.contains("模型一号") && shown.contains("期望的"), "{shown}");
+    for line in shown.split('\n') {
+        assert!(columns(line) <= 60, "{} columns: {line}", columns(line));
+    }
+    // The rows of the lanes stand below each other.
+    let bar = |line: &&str| line.contains("0/2") && line.contains('─');
+    let bars: Vec<usize> = shown
+        .split('\n')
+        .filter(bar)
+        .map(|it| columns(it.split(['─', '━', '×']).next().unwrap()))
+        .collect();
+    assert!(bars.len() >= 2 && bars.iter().all(|it| *it == bars[0]), "{bars:?} {shown}");
 }
 
 #[test]

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use probity_core::{calibration::Calibration, gate::percent};
 
+use crate::terminal::{columns, flush_left, flush_right};
+
 pub(super) fn render(it: &Calibration) -> String {
     let mut text = String::new();
     let people = match it.people {
@@ -53,16 +55,16 @@ pub(super) fn render(it: &Calibration) -> String {
         });
         let _ = writeln!(text, "  judge above people    {bias:+.2} points{range}");
     }
-    let width = it.labels.iter().map(|it| it.chars().count()).max().unwrap_or(0).max(5);
+    let width = it.labels.iter().map(|it| columns(it)).max().unwrap_or(0).max(5);
     let _ = write!(text, "\n  {:<width$}  judge", "human");
     text.push('\n');
     let _ = write!(text, "  {:<width$}", "");
     for label in &it.labels {
-        let _ = write!(text, "  {label:>width$}");
+        let _ = write!(text, "  {}", flush_right(label, width));
     }
     text.push('\n');
     for (label, row) in it.labels.iter().zip(&it.table) {
-        let _ = write!(text, "  {label:<width$}");
+        let _ = write!(text, "  {}", flush_left(label, width));
         for count in row {
             let _ = write!(text, "  {count:>width$}");
         }

@@ -15,7 +15,7 @@ use probity_core::{
 use probity_report::palette::Tint;
 
 use super::board::{Board, LaneBoard};
-use crate::terminal::{columns, counted, fitted, one_line};
+use crate::terminal::{columns, counted, fitted, flush_left, one_line};
 
 const DIM: Style = Style::new().dimmed();
 /// Columns of a lane's name.
@@ -49,10 +49,12 @@ fn cut(line: &str, width: usize) -> String {
     let (mut kept, mut used, mut in_code) = (String::with_capacity(line.len()), 0, false);
     for c in line.chars() {
         in_code |= c == '\x1b';
-        if in_code || used < width {
+        if !in_code {
+            used += columns(c.encode_utf8(&mut [0; 4]));
+        }
+        if in_code || used <= width {
             kept.push(c);
         }
-        used += usize::from(!in_code);
         in_code &= c != 'm';
     }
     kept
@@ -192,7 +194,7 @@ fn rows(
         shown.iter().map(|at| of(&lanes[*at])).max().unwrap_or(0)
     };
     let layout = Layout {
-        name: longest(&|it| it.name.chars().count()).min(MOST_OF_NAME).min(width / 4),
+        name: longest(&|it| columns(&it.name)).min(MOST_OF_NAME).min(width / 4),
         count: longest(&|it| counts(it).len()),
         state: shown.iter().map(|at| state(board, *at, now).len()).max().unwrap_or(0),
         tally: match width >= WIDE {
@@ -256,7 +258,7 @@ impl Layout {
 
     fn row(&self, lane: &LaneBoard, state: &str) -> String {
         let Self { name, count, tally, .. } = *self;
-        let mut row = format!("{:<name$}", fitted(&lane.name, name));
+        let mut row = flush_left(&fitted(&lane.name, name), name);
         if let Some(width) = self.bar() {
             let _ = write!(row, "  {}", bar(lane, width));
         }

@@ -11,6 +11,7 @@ use super::{
     board::{Board, LaneBoard},
     *,
 };
+use crate::terminal::columns;
 
 fn key(lane: usize, case_id: &str) -> CaseKey {
     CaseKey { lane, case_id: case_id.to_owned(), repeat: 0 }
@@ -97,7 +98,7 @@ impl Watched {
     fn shown_in(&self, width: usize, height: usize) -> Vec<String> {
         let lines = drawing::lines(&self.board, self.now, width, height);
         let shown: Vec<String> = lines.iter().map(|line| uncoloured(line)).collect();
-        assert!(shown.iter().all(|it| it.chars().count() <= width), "{shown:#?}");
+        assert!(shown.iter().all(|it| columns(it) <= width), "{shown:#?}");
         assert!(shown.len() <= height, "{shown:#?}");
         shown
     }
@@ -226,6 +227,18 @@ fn no_line_is_wider_than_the_terminal() {
     alone.now += Duration::from_mins(1);
     for width in [0, 4, 20, 39] {
         alone.shown(width);
+    }
+}
+
+#[test]
+fn bars_begin_in_the_same_column_behind_wide_names() {
+    let planned = [("模型一号", 60), ("small", 60), ("👍", 60)];
+    let shown = Watched::new(vec![], &planned).shown(60);
+    let before = |row: &String| columns(row.split('─').next().unwrap_or_default());
+    let starts: Vec<usize> = shown.iter().take(3).map(before).collect();
+    assert_eq!(starts, [10, 10, 10], "{shown:#?}");
+    for width in 0..40 {
+        Watched::new(vec![], &planned).shown(width);
     }
 }
 
