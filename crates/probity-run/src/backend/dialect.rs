@@ -164,7 +164,7 @@ pub(super) struct Service {
     /// The variables that may hold its key, the usual one first.
     pub(super) key_variables: &'static [&'static str],
     /// How requests are signed, if there is no key.
-    pub(super) aws: Option<AwsService>,
+    pub(super) aws: Option<&'static str>,
     /// The hosts that are the vendor's own: only they get the key without being told so.
     /// `*.` stands for one or more labels, `.*.` for one.
     pub(super) hosts: &'static [&'static str],
@@ -180,15 +180,6 @@ pub(super) struct Service {
     pub(super) stream_usage: bool,
     /// Whether it keeps to a JSON Schema that is sent along, whatever the model.
     pub(super) keeps_schemas: bool,
-}
-
-/// A service of AWS, which takes signatures of version 4.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct AwsService {
-    /// What signatures call it.
-    pub(super) name: &'static str,
-    /// The region that a host of AWS itself is in.
-    pub(super) region: fn(&str) -> Option<&str>,
 }
 
 /// What services have in common that speak OpenAI's chat completions.
@@ -301,7 +292,7 @@ pub(super) const SERVICES: &[Service] = &[
         base_variables: &["AWS_REGION", "AWS_DEFAULT_REGION"],
         address: |stated| first(stated).map(bedrock::address),
         key_variables: &["AWS_BEARER_TOKEN_BEDROCK"],
-        aws: Some(AwsService { name: "bedrock", region: bedrock::region }),
+        aws: Some("bedrock"),
         hosts: &["bedrock-runtime.*.amazonaws.com", "bedrock-runtime-fips.*.amazonaws.com"],
         seed: None,
         prices: "bedrock",

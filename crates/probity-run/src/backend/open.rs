@@ -116,10 +116,14 @@ pub enum BackendError {
         variable: &'static str,
     },
     /// It is not known which region of AWS requests are signed for.
-    #[error("backend `{backend}` needs a region in the variable `AWS_REGION`")]
+    #[error(
+        "backend `{backend}` needs a region in the variable `AWS_REGION`: its host `{host}` names none"
+    )]
     NoRegion {
         /// The backend.
         backend: String,
+        /// Where its requests go.
+        host: String,
     },
     /// The file with its function is not there.
     #[error("backend `{backend}` has its function in `{path}`, which is not there")]

@@ -39,6 +39,22 @@ impl fmt::Debug for Signer {
     }
 }
 
+/// The region that a host of AWS is in: the last of its labels that looks like one. Behind it may stand
+/// what kind of endpoint it is.
+pub(super) fn region_of(host: &str) -> Option<&str> {
+    const AWS: [&str; 4] = [".amazonaws.com", ".amazonaws.com.cn", ".api.aws", ".on.aws"];
+    let labels = AWS.iter().find_map(|it| host.strip_suffix(it))?;
+    labels.rsplit('.').find(|it| is_region(it))
+}
+
+/// Such as `us-east-1` or `us-gov-west-1`: words, and a number at the end.
+fn is_region(label: &str) -> bool {
+    let Some((words, number)) = label.rsplit_once('-') else { return false };
+    let is_word = |it: &str| it.len() >= 2 && it.bytes().all(|it| it.is_ascii_lowercase());
+    let is_number = !number.is_empty() && number.bytes().all(|it| it.is_ascii_digit());
+    is_number && words.contains('-') && words.split('-').all(is_word)
+}
+
 /// What is signed.
 #[derive(Debug)]
 pub(super) struct Unsigned<'a> {
@@ -196,6 +212,30 @@ mod tests {
             content-type:application/json\nhost:h:8443\n\ncontent-type;host\n\
             44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a";
         assert_eq!((canonical.as_str(), names.as_str()), (expected, "content-type;host"));
+    }
+
+    #[test]
+    fn a_region_is_known_by_its_host() {
+        for (host, region) in [
+            ("bedrock-runtime.us-east-1.amazonaws.com", Some("us-east-1")),
+            ("bedrock-runtime-fips.us-gov-west-1.amazonaws.com", Some("us-gov-west-1")),
+            ("bedrock-runtime.cn-north-1.amazonaws.com.cn", Some("cn-north-1")),
+            ("runtime.sagemaker.eu-west-1.amazonaws.com", Some("eu-west-1")),
+            ("bedrock-runtime.us-east-1.api.aws", Some("us-east-1")),
+            ("abc.lambda-url.ap-southeast-2.on.aws", Some("ap-southeast-2")),
+            ("vpce-0a1-b2.bedrock-runtime.us-east-1.vpce.amazonaws.com", Some("us-east-1")),
+            (
+                "vpce-0a1-b2-us-east-1a.runtime.sagemaker.us-east-1.vpce.amazonaws.com",
+                Some("us-east-1"),
+            ),
+            ("abc.execute-api.us-west-2.amazonaws.com", Some("us-west-2")),
+            ("bedrock-runtime.amazonaws.com", None),
+            ("sts.amazonaws.com", None),
+            ("us-east-1.example.com", None),
+            ("localhost", None),
+        ] {
+            assert_eq!(region_of(host), region, "{host}");
+        }
     }
 
     #[test]

@@ -396,7 +396,20 @@ backoff_base = 0.01
     run(&refused, &["--max-retries", "0"]);
     assert!(stored(&refused).iter().all(|it| it["error"]["kind"] == "auth"));
     let unsigned = project_with(&server, SIGNED, "").shown(&["run"]);
-    assert!(unsigned.contains("AWS_REGION"), "{unsigned}");
+    assert!(
+        unsigned.contains(
+            "needs a region in the variable `AWS_REGION`: its host `127.0.0.1` names none"
+        ),
+        "{unsigned}"
+    );
+    let both = SIGNED.replace("reply =", "api_key_env = \"SOME_KEY\"\nreply =");
+    let refused = project_with(&server, &both, "").shown(&["run"]);
+    assert!(refused.starts_with("exit 2"), "{refused}");
+    assert!(
+        refused.contains("a request that `aws_service` signs has no `api_key_env`")
+            && refused.contains("probity.toml:7:1"),
+        "{refused}"
+    );
 }
 
 #[test]

@@ -164,6 +164,13 @@ pub(super) fn check(config: &BackendConfig, fields: &mut Fields<'_, '_>) {
     let span = fields.span("url");
     if custom.url.contains('#') && !template::is_template(&custom.url) {
         let message = "`url` must not have a fragment: no server gets to see it".to_owned();
+    if custom.aws_service.is_some() && config.api_key_env.is_some() {
+        let span = fields.span("api_key_env");
+        let message = "a request that `aws_service` signs has no `api_key_env`".to_owned();
+        let help =
+            "signatures are made with `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`".to_owned();
+        fields.findings().error_with_help("foreign-field", &span, message, help);
+    }
         fields.findings().error("bad-url", &span, message);
     }
     let origin = template::undefined_variables(custom.origin(), |name| name == "env");

@@ -49,11 +49,6 @@ pub(super) fn address(region: &str) -> String {
     format!("{RUNTIME}.{region}.amazonaws.com")
 }
 
-/// The region that an address of AWS itself is in.
-pub(super) fn region(host: &str) -> Option<&str> {
-    host.split('.').nth(1)
-}
-
 /// An address without a model: people copy the whole address, too.
 fn stem(base: &str) -> &str {
     base.split("/model/").next().unwrap_or(base)
@@ -306,12 +301,6 @@ mod tests {
         let own = addresses(&SPEC, "http://h:1", "m");
         let expected = ("http://h:1/model/m/converse", "http://h:1/foundation-models");
         assert_eq!((own.0.as_str(), own.1.as_str()), expected);
-    }
-
-    #[test]
-    fn a_region_is_known_by_its_host() {
-        assert_eq!(region("bedrock-runtime.us-east-1.amazonaws.com"), Some("us-east-1"));
-        assert_eq!(region("localhost"), None);
     }
 
     #[test]

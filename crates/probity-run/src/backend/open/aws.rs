@@ -6,8 +6,8 @@ use reqwest::Url;
 use super::{BackendError, BackendFactory, secret_header};
 use crate::{
     backend::{
-        dialect::{AwsService, Service},
-        sigv4::Signer,
+        dialect::Service,
+        sigv4::{Signer, region_of},
     },
     redact::Redactor,
 };
@@ -29,7 +29,7 @@ impl BackendFactory<'_> {
         (url, is_official): (&Url, bool),
         redactor: &mut Redactor,
     ) -> Result<Option<Signer>, BackendError> {
-        let Some(AwsService { name, region }) = service.aws else { return Ok(None) };
+        let Some(name) = service.aws else { return Ok(None) };
         match config.api_key_env.as_deref() {
             Some(SECRET_KEY) => {}
             Some(_) => return Ok(None),
@@ -44,42 +44,24 @@ impl BackendFactory<'_> {
             }
             None => {}
         }
-        let of_host = url.host_str().filter(|_| is_official).and_then(region);
-        let region = of_host.map(ToOwned::to_owned).or_else(|| self.region());
-        let region =
-            region.ok_or_else(|| BackendError::NoRegion { backend: config.name.clone() })?;
-        self.signer_for(config, name, region, redactor).map(Some)
+        self.signer_for(config, name, url, redactor).map(Some)
     }
 
-    /// Who signs requests to a service of AWS that the suite names.
-    pub(super) fn signer_of_suite(
+    /// Who signs requests to a service of AWS, for the region that its host names.
+    pub(super) fn signer_for(
         &self,
         config: &BackendConfig,
         service: &str,
         url: &Url,
         redactor: &mut Redactor,
     ) -> Result<Signer, BackendError> {
-        let of_host = url.host_str().and_then(|host| {
-            let labels = host.strip_suffix(".amazonaws.com")?;
-            labels.rsplit('.').next().filter(|it| it.contains('-')).map(ToOwned::to_owned)
-        });
-        let region = of_host.or_else(|| self.region());
-        let region =
-            region.ok_or_else(|| BackendError::NoRegion { backend: config.name.clone() })?;
-        self.signer_for(config, service, region, redactor)
-    }
-
-    fn region(&self) -> Option<String> {
-        REGIONS.iter().find_map(|it| self.stated(it))
-    }
-
-    fn signer_for(
-        &self,
-        config: &BackendConfig,
-        service: &str,
-        region: String,
-        redactor: &mut Redactor,
-    ) -> Result<Signer, BackendError> {
+        let host = url.host_str().unwrap_or_default();
+        let of_variables = || REGIONS.iter().find_map(|it| self.stated(it));
+        let region = region_of(host).map(ToOwned::to_owned).or_else(of_variables);
+        let region = region.ok_or_else(|| BackendError::NoRegion {
+            backend: config.name.clone(),
+            host: host.to_owned(),
+        })?;
         Ok(Signer {
             access_key: self.credential(config, ACCESS_KEY, redactor)?,
             secret_key: self.credential(config, SECRET_KEY, redactor)?,

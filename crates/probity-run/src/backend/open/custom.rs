@@ -65,7 +65,7 @@ impl BackendFactory<'_> {
             sampling: config.sampling.clone(),
         };
         let signer = match &spec.aws_service {
-            Some(service) => Some(self.signer_of_suite(config, service, &parsed, &mut redactor)?),
+            Some(service) => Some(self.signer_for(config, service, &parsed, &mut redactor)?),
             None => None,
         };
         let has_cost = spec.usage.cost_usd.is_some();

@@ -146,6 +146,8 @@ const BACKENDS: &[&str] = &[
     "kind = \"anthropic\"\nmodel = \"m\"\nextra_body = { seed = 1 }",
     "kind = \"http\"",
     "kind = \"http\"\nurl = \"http://h\"",
+    "kind = \"http\"\nurl = \"http://h\"\naws_service = \"sagemaker\"",
+    "kind = \"http\"\nurl = \"http://h\"\naws_service = \"sagemaker\"\napi_key_env = \"KEY\"",
     "kind = \"http\"\nurl = \"http://h\"\nmethod = \"DIG\"",
     "kind = \"http\"\nurl = \"http://h\"\nmethod = \"GET\"",
     "kind = \"http\"\nurl = \"http://h\"\nmethod = \"GET\"\nbody = {}",
