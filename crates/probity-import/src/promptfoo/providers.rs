@@ -262,8 +262,8 @@ fn made(described: &Described<'_>, used: Use, context: &mut Context<'_>) -> Opti
             Some(made.backend)
         }
         Meaning::Hosted(service) => {
-            let made = hosted::read(&service, described, backend, context)?;
-            provider.takes = service.takes();
+            let (made, takes) = hosted::read(&service, described, backend, context)?;
+            provider.takes = takes;
             provider.transform = both(made.transform, described, context);
             Some(made.backend)
         }

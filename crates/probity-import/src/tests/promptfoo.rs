@@ -256,6 +256,27 @@ fn services_with_an_interface_of_their_own_are_described() {
     ));
 }
 
+/// What is sent by default must not take the place of what the configuration says.
+#[test]
+fn numbers_of_sagemaker_are_read_or_listed() {
+    let shown = backends(
+        r#"
+  - id: sagemaker:mine
+    config: { modelType: llama, maxTokens: "{{ env.MOST }}", temperature: "0.1", topP: half }
+"#,
+    );
+    let lost: Vec<&str> = shown.lines().filter(|it| it.starts_with("lost")).collect();
+    assert_eq!(
+        lost,
+        [
+            "lost 6: `topP: half` is not a number that can be used (write the number)",
+            "lost 6: `maxTokens: {{ env.MOST }}` is not a number that can be used (write the number)",
+        ],
+        "{shown}"
+    );
+    assert!(shown.contains("temperature = 0.1"), "{shown}");
+}
+
 #[test]
 fn functions_are_told_what_they_are_told() {
     let config = "prompts: [file://p.py]\nproviders: [echo]\n\

@@ -24,17 +24,6 @@ pub(super) enum Hosted {
     SageMaker(String),
 }
 
-impl Hosted {
-    /// What it can be told.
-    pub(super) fn takes(&self) -> Takes {
-        match self {
-            Self::Replicate(_) => Takes::Conversations,
-            Self::SageMaker(named) if named.starts_with("llama:") => Takes::TextOrMessages,
-            Self::SageMaker(_) | Self::TextGeneration(_) | Self::N8n(_) => Takes::Text,
-        }
-    }
-}
-
 /// Forms of requests that endpoints of `SageMaker` take.
 #[derive(Clone, Copy)]
 enum Form {
@@ -100,24 +89,40 @@ const OF_SAGEMAKER: &[&str] = &[
     "profile",
 ];
 
-/// The backend of such a service, and the transform of its replies.
+impl Form {
+    /// What an endpoint can be told.
+    fn takes(self) -> Takes {
+        match self {
+            Self::Llama => Takes::TextOrMessages,
+            Self::Openai | Self::HuggingFace | Self::JumpStart => Takes::Text,
+        }
+    }
+}
+
+/// The backend of such a service, the transform of its replies, and what it can be told.
 pub(super) fn read(
     hosted: &Hosted,
     described: &Described<'_>,
     mut backend: BackendDraft,
     context: &mut Context<'_>,
-) -> Option<Made> {
+) -> Option<(Made, Takes)> {
     backend.kind = BackendKind::Http;
     let empty = Node { span: described.node.span.clone(), value: NodeValue::Object(Vec::new()) };
     let config = described.config.unwrap_or(&empty);
-    match hosted {
-        Hosted::Replicate(model) => replicate(model, config, described, backend, context),
-        Hosted::TextGeneration(model) => {
-            text_generation(model, config, described, backend, context)
+    let (made, takes) = match hosted {
+        Hosted::Replicate(model) => {
+            (replicate(model, config, described, backend, context), Takes::Conversations)
         }
-        Hosted::N8n(url) => n8n(url.clone(), config, described, backend, context),
-        Hosted::SageMaker(named) => sagemaker(named, config, described, backend, context),
-    }
+        Hosted::TextGeneration(model) => {
+            (text_generation(model, config, described, backend, context), Takes::Text)
+        }
+        Hosted::N8n(url) => (n8n(url.clone(), config, described, backend, context), Takes::Text),
+        Hosted::SageMaker(named) => {
+            let (form, endpoint) = form(named, config, described, context)?;
+            (Some(sagemaker((form, endpoint), config, described, backend, context)), form.takes())
+        }
+    };
+    Some((made?, takes))
 }
 
 fn replicate(
@@ -197,13 +202,13 @@ fn n8n(
     Some(made)
 }
 
-fn sagemaker(
-    named: &str,
+/// The form of the requests of an endpoint of `SageMaker`, and its name.
+fn form<'n>(
+    named: &'n str,
     config: &Node,
     described: &Described<'_>,
-    mut backend: BackendDraft,
     context: &mut Context<'_>,
-) -> Option<Made> {
+) -> Option<(Form, &'n str)> {
     let (kind, endpoint) = match named.split_once(':') {
         Some((kind, endpoint)) => (Some(kind.to_owned()), endpoint),
         None => (text(config, "modelType"), named),
@@ -220,6 +225,16 @@ fn sagemaker(
             return None;
         }
     };
+    Some((form, endpoint))
+}
+
+fn sagemaker(
+    (form, endpoint): (Form, &str),
+    config: &Node,
+    described: &Described<'_>,
+    mut backend: BackendDraft,
+    context: &mut Context<'_>,
+) -> Made {
     context.lost_keys(config, "a provider of SageMaker", OF_SAGEMAKER);
     let region = text(config, "region").unwrap_or_else(|| "us-east-1".to_owned());
     let endpoint = text(config, "endpoint").unwrap_or_else(|| endpoint.to_owned());
@@ -231,7 +246,7 @@ fn sagemaker(
         let usual = || "application/json".to_owned();
         backend.headers.insert(name.to_owned(), text(config, key).unwrap_or_else(usual));
     }
-    backend.body = Some(payload(form, config));
+    backend.body = Some(payload(form, config, described, context));
     let path = config.get("responseFormat").and_then(|it| text(it, "path"));
     let found = match (path, form) {
         (Some(path), _) => path,
@@ -251,19 +266,20 @@ fn sagemaker(
         }
         (None, Form::JumpStart) => "json.generated_text || json".to_owned(),
     };
-    Some(Made { backend, transform: Some(of_response(&found)) })
+    Made { backend, transform: Some(of_response(&found)) }
 }
 
 /// What an endpoint of `SageMaker` is sent. promptfoo's usual settings stand in it.
-fn payload(form: Form, config: &Node) -> Value {
-    let number = |key: &str, usual: f64| {
-        text(config, key).and_then(|it| it.parse::<f64>().ok()).unwrap_or(usual)
-    };
-    let count = |key: &str, usual: u64| {
-        text(config, key).and_then(|it| it.parse::<u64>().ok()).unwrap_or(usual)
-    };
-    let (temperature, most) = (number("temperature", 0.7), count("maxTokens", 1024));
-    let top_p = number("topP", 1.0);
+fn payload(
+    form: Form,
+    config: &Node,
+    described: &Described<'_>,
+    context: &mut Context<'_>,
+) -> Value {
+    let mut number =
+        |key: &str, usual: f64| context.number_within(&described.env, config, key).unwrap_or(usual);
+    let (temperature, top_p) = (number("temperature", 0.7), number("topP", 1.0));
+    let most: u64 = context.number_within(&described.env, config, "maxTokens").unwrap_or(1024);
     let stop = crate::cases::texts(config, "stopSequences");
     let mut parameters =
         json!({ "max_new_tokens": most, "temperature": temperature, "top_p": top_p });
