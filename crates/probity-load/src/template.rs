@@ -349,10 +349,16 @@ mod tests {
         );
         check("{{ {'a': 1.0} }} {{ 'a-b-c'.rsplit('-', 1) }}", "{'a': 1.0} ['a-b', 'c']");
         assert!(render("{{ q.strip() }}", &vars).is_err());
-        // What Python does with these depends on the order of the document, or on another argument.
-        for text in ["{{ c.keys() | list }}", "{{ c }}", "{{ c.items() | list }}"] {
-            assert!(render_python(text, &vars).is_err(), "{text}");
-        }
+        // As Python does, in the order of the document.
+        check("{{ c.keys() | list }}", "['text', 'label']");
+        check("{{ c }}", r#"{'text': ["it's", 'b\n'], 'label': ['A', 'B']}"#);
+        check("{{ (c.items() | list)[1] }}", "['label', ['A', 'B']]");
+        check("{% for name in c %}{{ name }} {% endfor %}", "text label ");
+        check(
+            "{% for name, it in c.items() %}{{ name }}={{ it[0] }} {% endfor %}",
+            "text=it's label=A ",
+        );
+        // What Python does with these depends on another argument.
         for text in ["{{ q.find('W', 5) }}", "{{ 'a\\nb'.splitlines(true) }}"] {
             assert!(render_python(text, &vars).is_err(), "{text}");
         }

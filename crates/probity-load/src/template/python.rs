@@ -57,25 +57,13 @@ fn repr(value: &Value) -> Result<String, Error> {
                 let inner = value.get_item(key).unwrap_or_default();
                 Ok(format!("{}: {}", repr(key)?, repr(&inner)?))
             };
-            let entries = keys(value)?.iter().map(entry).collect::<Result<Vec<String>, _>>()?;
+            let entries = items(value).map(|it| entry(&it)).collect::<Result<Vec<String>, _>>()?;
             format!("{{{}}}", entries.join(", "))
         }
         ValueKind::Number | ValueKind::Bytes | ValueKind::Plain | ValueKind::Invalid | _ => {
             value.to_string()
         }
     })
-}
-
-/// The keys of a table. Python goes through them in the order of the document, which is not kept.
-fn keys(table: &Value) -> Result<Vec<Value>, Error> {
-    let keys: Vec<Value> = items(table).collect();
-    match keys.len() {
-        0 | 1 => Ok(keys),
-        _ => Err(Error::new(
-            ErrorKind::InvalidOperation,
-            "a table with several keys is written or gone through, whose order is not known",
-        )),
-    }
 }
 
 /// More arguments than are heeded would mean something else.
@@ -172,9 +160,6 @@ fn of_text(text: &str, name: &str, args: &[Value]) -> Result<Option<Value>, Erro
         "splitlines" => text.lines().map(Value::from).collect(),
         "join" => {
             let list = args.first().ok_or_else(|| Error::from(ErrorKind::MissingArgument))?;
-            if list.kind() == ValueKind::Map {
-                keys(list)?;
-            }
             let parts: Vec<String> =
                 items(list).map(|it| written(&it)).collect::<Result<_, _>>()?;
             spend((parts.len() as u64).saturating_mul(text.len() as u64))?;
@@ -294,11 +279,11 @@ fn of_table(value: &Value, name: &str, args: &[Value]) -> Result<Option<Value>, 
     let inner = |key: &Value| value.get_item(key).ok().filter(|it| !it.is_undefined());
     at_most(if name == "get" { 2 } else { 0 }, args)?;
     Ok(match name {
-        "keys" => Some(keys(value)?.into_iter().collect()),
-        "values" => Some(keys(value)?.iter().filter_map(inner).collect()),
+        "keys" => Some(items(value).collect()),
+        "values" => Some(items(value).filter_map(|it| inner(&it)).collect()),
         "items" => {
             let pair = |key: Value| Value::from(vec![key.clone(), inner(&key).unwrap_or_default()]);
-            Some(keys(value)?.into_iter().map(pair).collect())
+            Some(items(value).map(pair).collect())
         }
         "get" => {
             let found = args.first().and_then(inner);
