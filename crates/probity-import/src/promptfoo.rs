@@ -25,6 +25,7 @@ use probity_core::located::{Node, NodeValue};
 
 pub(crate) use config::import;
 use env::{Env, Told};
+use files::Files;
 
 use crate::{
     cases::{Ids, text},
@@ -55,6 +56,8 @@ pub(crate) struct Context<'a> {
     repeat: Option<u32>,
     /// Whether functions make prompts.
     has_functions: bool,
+    /// Files that values name.
+    files: Files,
 }
 
 impl<'a> Context<'a> {
@@ -70,6 +73,7 @@ impl<'a> Context<'a> {
             helpers: BTreeMap::new(),
             repeat: None,
             has_functions: false,
+            files: Files::default(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Values that name files with more of them.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path, rc::Rc};
 
 use probity_core::located::{Node, NodeValue};
 use probity_load::dataset::Format;
@@ -13,25 +13,45 @@ const DEEPEST: usize = 4;
 /// Bytes of text that count as one value.
 const VALUE_BYTES: usize = 64;
 
+/// Files that values name, each of which is read once.
+#[derive(Debug)]
+pub(super) struct Files {
+    /// How many values may still be made of them: a few small files can otherwise mean terabytes.
+    left: usize,
+    read: BTreeMap<String, Option<Content>>,
+}
+
+#[derive(Clone, Debug)]
+enum Content {
+    Tree(Rc<Node>),
+    Text(Rc<str>),
+}
+
+impl Default for Files {
+    fn default() -> Self {
+        Self { left: MOST_VALUES, read: BTreeMap::new() }
+    }
+}
+
 /// The value of a tree, with the files that it names put in their places. It is nothing if they mean too much,
 /// which is noted.
 pub(super) fn with_files(node: &Node, context: &mut Context<'_>) -> Value {
-    let mut filling = Filling { left: MOST_VALUES, is_cut: false, context };
+    let mut filling = Filling { is_cut: false, context };
     let value = filling.value(node, 0);
     if filling.is_cut { Value::Null } else { value }
 }
 
 struct Filling<'f, 'c> {
-    /// How many values may still be made: a few small files can otherwise mean terabytes.
-    left: usize,
-    /// Whether there were more.
+    /// Whether there were more values than may be.
     is_cut: bool,
     context: &'f mut Context<'c>,
 }
 
 impl Filling<'_, '_> {
     fn value(&mut self, node: &Node, depth: usize) -> Value {
-        self.left = self.left.saturating_sub(1);
+        if depth > 0 {
+            self.spend(1);
+        }
         match &node.value {
             NodeValue::String(text) => match text.strip_prefix("file://") {
                 Some(name) if depth < DEEPEST => self.file(node, name, depth),
@@ -47,27 +67,47 @@ impl Filling<'_, '_> {
     }
 
     fn file(&mut self, node: &Node, name: &str, depth: usize) -> Value {
-        if self.left == 0 {
-            let what = "files that name each other mean too many values";
-            self.context.lost(node, what, "name each file once");
+        if self.context.files.left == 0 {
+            if !self.is_cut {
+                let what = "the files that values name mean too many values";
+                self.context.lost(node, what, "name each file once");
+            }
             self.is_cut = true;
             return Value::Null;
         }
-        match Format::of_path(Path::new(name)) {
-            Some(Format::Json | Format::Yaml) => match self.context.tree(node, name) {
-                Some(root) => self.value(&root, depth + 1),
-                None => Value::Null,
-            },
+        match self.content(node, name) {
+            Some(Content::Tree(root)) => self.value(&root, depth + 1),
+            Some(Content::Text(text)) => {
+                self.spend(1 + text.len() / VALUE_BYTES);
+                Value::from(&*text)
+            }
+            None => Value::Null,
+        }
+    }
+
+    /// What is in a file; a file that cannot be read is noted once.
+    fn content(&mut self, node: &Node, name: &str) -> Option<Content> {
+        if let Some(known) = self.context.files.read.get(name) {
+            return known.clone();
+        }
+        let content = match Format::of_path(Path::new(name)) {
+            Some(Format::Json | Format::Yaml) => {
+                self.context.tree(node, name).map(|it| Content::Tree(Rc::new(it)))
+            }
             Some(_) | None => match self.context.source.text(name) {
-                Ok(read) => {
-                    self.left = self.left.saturating_sub(read.text.len() / VALUE_BYTES);
-                    Value::from(read.text)
-                }
+                Ok(read) => Some(Content::Text(read.text.into())),
                 Err(error) => {
                     self.context.unreadable(node, &error);
-                    Value::Null
+                    None
                 }
             },
-        }
+        };
+        self.context.files.read.insert(name.to_owned(), content.clone());
+        content
+    }
+
+    fn spend(&mut self, values: usize) {
+        let files = &mut self.context.files;
+        files.left = files.left.saturating_sub(values);
     }
 }

@@ -113,19 +113,32 @@ impl Place<'_> {
 
     /// A tree of values, with the files that it names put in their places.
     pub(super) fn tree(&self, node: &Node, context: &mut Context<'_>) -> Value {
-        match &node.value {
-            NodeValue::Array(items) => items.iter().map(|it| self.tree(it, context)).collect(),
-            NodeValue::Object(entries) => {
+        let value = with_files(node, context);
+        self.beside(("", &node.span), node, value, context)
+    }
+
+    /// A value under a name, with the tree that it was made of, which says where its parts stand.
+    fn beside(
+        &self,
+        (name, span): (&str, &Range<usize>),
+        node: &Node,
+        value: Value,
+        context: &mut Context<'_>,
+    ) -> Value {
+        match (&node.value, value) {
+            (NodeValue::Array(items), Value::Array(values)) => {
+                let both = items.iter().zip(values);
+                both.map(|(it, value)| self.beside((name, span), it, value, context)).collect()
+            }
+            (NodeValue::Object(entries), Value::Object(mut values)) => {
                 let pairs = entries.iter().map(|it| {
-                    let value = self.tree(&it.node, context);
-                    (it.key.clone(), self.named(&it.key, value, &it.key_span, context))
+                    let value = values.get_mut(&it.key).map(Value::take).unwrap_or_default();
+                    let named = (it.key.as_str(), &it.key_span);
+                    (it.key.clone(), self.beside(named, &it.node, value, context))
                 });
                 Value::Object(pairs.collect())
             }
-            NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) | NodeValue::String(_) => {
-                let value = with_files(node, context);
-                self.named("", value, &node.span, context)
-            }
+            (_, value) => self.named(name, value, span, context),
         }
     }
 }

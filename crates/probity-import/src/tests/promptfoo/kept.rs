@@ -313,8 +313,36 @@ tests: [{ vars: { q: a } }]
 ";
     let names = vec!["\"file://a.json\""; 400].join(",");
     let shown = suite(config, &[("a.json", &format!("[{names}]"))]);
-    let told = "lost 1: files that name each other mean too many values (name each file once)";
+    let told = "lost 1: the files that values name mean too many values (name each file once)";
     assert_eq!(lines(&shown, &["lost"]), told);
+}
+
+/// Each value alone is within the bound.
+#[test]
+fn all_files_that_values_name_are_bounded_together() {
+    let config = |names: usize| {
+        let names = vec!["file://list.json"; names].join(", ");
+        format!(
+            "prompts: ['{{{{q}}}}']\nproviders: [{{ id: 'http://h', config: {{ body: [{names}] }} }}]\n\
+             tests: [{{ vars: {{ q: a }} }}]\n"
+        )
+    };
+    let list = format!("[{}]", vec!["1"; 9_999].join(","));
+    let files = [("list.json", list.as_str())];
+    let told = "lost 2: the files that values name mean too many values (name each file once)";
+    assert_eq!(lines(&suite(&config(101), &files), &["lost"]), told);
+    assert_eq!(lines(&suite(&config(9), &files), &["lost"]), "");
+}
+
+/// Reading it again each time would be reading too much.
+#[test]
+fn a_file_that_many_values_name_is_read_once() {
+    let names = vec!["file://name.txt"; 140_000].join(", ");
+    let config = format!(
+        "prompts: ['{{{{q}}}}']\nproviders: [{{ id: 'http://h', config: {{ body: [{names}] }} }}]\n\
+         tests: [{{ vars: {{ q: a }} }}]\n"
+    );
+    assert_eq!(lines(&suite(&config, &[("name.txt", "x")]), &["lost"]), "");
 }
 
 #[test]
