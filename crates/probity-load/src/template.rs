@@ -6,6 +6,7 @@
 
 mod assertions;
 mod engine;
+mod env;
 mod fill;
 mod python;
 mod scan;
@@ -15,6 +16,7 @@ use std::{collections::BTreeMap, io, ops::Range};
 use minijinja::{ErrorKind, value::Value};
 
 pub(crate) use assertions::{BadAssertion, fill_assertions, fill_keys, has_templates};
+pub use env::{env_variables, names_only_env, texts_in};
 pub use fill::{ARGUMENTS, BadMessage, fill_json, fill_messages, fill_result, fill_values};
 
 /// Bytes of the longest text that a template may become.

@@ -6,7 +6,7 @@ use probity_core::{
     located::{Node, NodeValue},
     request::{ResponseFormat, Sampling},
 };
-use probity_load::{dataset::Format, function};
+use probity_load::{dataset::Format, function, template};
 use serde_json::Value;
 
 use super::{Context, files::with_files, list, options::Around, providers, templates};
@@ -418,17 +418,10 @@ pub(super) const OURS: &[&str] = &["prompt", "id", "tags", "category", "difficul
 pub(super) fn texts_of(asks: &Asks) -> Vec<String> {
     match asks {
         Asks::Template(text) => vec![text.clone()],
-        Asks::Messages(messages) => texts_in(messages),
+        Asks::Messages(messages) => {
+            template::texts_in(messages).into_iter().map(ToOwned::to_owned).collect()
+        }
         Asks::Function(_) => Vec::new(),
-    }
-}
-
-fn texts_in(value: &Value) -> Vec<String> {
-    match value {
-        Value::String(text) => vec![text.clone()],
-        Value::Array(items) => items.iter().flat_map(texts_in).collect(),
-        Value::Object(map) => map.values().flat_map(texts_in).collect(),
-        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
     }
 }
 

@@ -448,8 +448,7 @@ fn require(config: &BackendConfig, node: &Node, fields: &mut Fields<'_, '_>) {
 
 /// Nothing but variables of the environment can be filled in in an address.
 fn check_base_url(url: &str, fields: &mut Fields<'_, '_>) {
-    let others = template::undefined_variables(url, |name| name == "env");
-    if others.is_ok_and(|names| names.is_empty()) {
+    if template::names_only_env(url) {
         return;
     }
     let span = fields.span("base_url");

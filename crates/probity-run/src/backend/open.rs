@@ -133,6 +133,16 @@ pub enum BackendError {
         /// The file.
         path: PathBuf,
     },
+    /// What its function is told cannot be filled in.
+    #[error("`config` of backend `{backend}` has `{text}`, which cannot be filled in: {reason}")]
+    BadConfig {
+        /// The backend.
+        backend: String,
+        /// The template.
+        text: String,
+        /// What is wrong with it.
+        reason: template::TemplateError,
+    },
     /// It makes no embeddings.
     #[error("backend `{backend}` of kind `{kind}` cannot embed texts")]
     NoEmbeddings {
@@ -177,6 +187,7 @@ impl BackendError {
             | Self::NoAddress { .. }
             | Self::NoRegion { .. }
             | Self::NoFile { .. }
+            | Self::BadConfig { .. }
             | Self::BadHeaderName { .. }
             | Self::NoEmbeddings { .. }
             | Self::NoReranking { .. } => None,
@@ -474,7 +485,7 @@ impl BackendFactory<'_> {
         redactor: &mut Redactor,
     ) -> Result<String, BackendError> {
         let mut env = BTreeMap::new();
-        for name in template::members_of(url, "env").unwrap_or_default() {
+        for name in template::env_variables(url) {
             let value = self.required(config, &name)?.trim().to_owned();
             redactor.add_key(&value);
             env.insert(name, value);

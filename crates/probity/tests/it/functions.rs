@@ -225,6 +225,18 @@ fn a_function_is_not_asked_for_what_it_cannot_give() {
 }
 
 #[test]
+fn what_a_function_cannot_be_told_is_an_error() {
+    let backend =
+        "kind = \"python\"\nfile = \"p.py\"\nconfig = { place = [\"{{ env.PLACE / 2 }}\"] }";
+    let case = json!({ "prompt": "x", "expected_response": "x" });
+    let python = "def call_api(prompt, options, context):\n    return {'output': 'x'}\n";
+    let project = project(backend, "", &[case]).file("p.py", python).file(".env", "PLACE=here\n");
+    let shown = project.shown(&["run"]);
+    assert!(shown.starts_with("exit 2"), "{shown}");
+    assert!(shown.contains("has `{{ env.PLACE / 2 }}`, which cannot be filled in"), "{shown}");
+}
+
+#[test]
 fn a_function_is_told_values_of_variables_and_keys_are_kept_nowhere() {
     let python = "def call_api(prompt, options, context):\n    told = options['config']\n    \
                   return {'output': '%d %s %s %s' % (len(told['key']), told['key'], told['place']['url'], told['own'])}\n";

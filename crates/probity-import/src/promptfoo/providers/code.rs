@@ -6,6 +6,7 @@ use probity_core::located::{Node, NodeValue};
 use probity_load::{
     function::{is_code, split_name},
     suite::BackendKind,
+    template,
 };
 use serde_json::Value;
 
@@ -13,7 +14,6 @@ use super::{
     Described, Told,
     env::names_in,
     keys::{Place, without_keys},
-    settings::names_only_env,
 };
 use crate::{
     draft::BackendDraft,
@@ -87,7 +87,7 @@ fn filled(
         NodeValue::String(text) => match described.env.told(text) {
             Told::Text(text) => Value::from(text.into_owned()),
             Told::Variable(name) => Value::from(format!("{{{{ env.{name} }}}}")),
-            Told::Unknown(_) if names_only_env(text) => Value::from(text.clone()),
+            Told::Unknown(_) if template::names_only_env(text) => Value::from(text.clone()),
             Told::Unknown(name) => {
                 let what = format!("the value of `{name}` in the `config` of a function");
                 context.lost(node, what, "have the function read the variable itself");

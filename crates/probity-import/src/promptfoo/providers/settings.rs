@@ -512,7 +512,7 @@ impl Filling<'_, '_> {
             let value = match self.env.told(&written) {
                 Told::Text(value) => value,
                 Told::Variable(name) => format!("{{{{ env.{name} }}}}").into(),
-                Told::Unknown(_) if names_only_env(&written) => written.as_str().into(),
+                Told::Unknown(_) if template::names_only_env(&written) => written.as_str().into(),
                 Told::Unknown(_) => {
                     let what = format!("`{key}: {written}` of the provider `{}`", self.provider.id);
                     let at = config.get(key).unwrap_or(node);
@@ -565,9 +565,4 @@ impl Filling<'_, '_> {
             (_, _, _) => {}
         }
     }
-}
-
-/// Whether all that is to be filled in is a variable of the environment.
-pub(super) fn names_only_env(text: &str) -> bool {
-    template::undefined_variables(text, |name| name == "env").is_ok_and(|it| it.is_empty())
 }

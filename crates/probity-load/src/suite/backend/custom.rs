@@ -105,7 +105,7 @@ impl CustomHttp {
         all.extend(self.headers.values().map(String::as_str));
         match &self.body {
             Some(CustomBody::Text(text)) => all.push(text),
-            Some(CustomBody::Json(value)) => texts_in(value, &mut all),
+            Some(CustomBody::Json(value)) => all.extend(template::texts_in(value)),
             None => {}
         }
         all
@@ -119,15 +119,6 @@ impl CustomHttp {
         let host = rest.find("}}").filter(|_| rest.starts_with("{{")).map_or(0, |at| at + 2);
         let end = rest[host..].find(['/', '?']).map_or(rest.len(), |at| host + at);
         &self.url[..after_scheme + end]
-    }
-}
-
-fn texts_in<'v>(value: &'v Value, all: &mut Vec<&'v str>) {
-    match value {
-        Value::String(text) => all.push(text),
-        Value::Array(items) => items.iter().for_each(|it| texts_in(it, all)),
-        Value::Object(map) => map.values().for_each(|it| texts_in(it, all)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
@@ -164,20 +155,21 @@ pub(super) fn check(config: &BackendConfig, fields: &mut Fields<'_, '_>) {
     let span = fields.span("url");
     if custom.url.contains('#') && !template::is_template(&custom.url) {
         let message = "`url` must not have a fragment: no server gets to see it".to_owned();
+        fields.findings().error("bad-url", &span, message);
+    }
+    // What is no template was reported with its place.
+    let origin = custom.origin();
+    if template::check(origin).is_ok() && !template::names_only_env(origin) {
+        let message = "the host of `url` must be the same for every case".to_owned();
+        let help = "only `{{ env.NAME }}` can be filled in there".to_owned();
+        fields.findings().error_with_help("bad-url", &span, message, help);
+    }
     if custom.aws_service.is_some() && config.api_key_env.is_some() {
         let span = fields.span("api_key_env");
         let message = "a request that `aws_service` signs has no `api_key_env`".to_owned();
         let help =
             "signatures are made with `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`".to_owned();
         fields.findings().error_with_help("foreign-field", &span, message, help);
-    }
-        fields.findings().error("bad-url", &span, message);
-    }
-    let origin = template::undefined_variables(custom.origin(), |name| name == "env");
-    if origin.is_ok_and(|names| !names.is_empty()) {
-        let message = "the host of `url` must be the same for every case".to_owned();
-        let help = "only `{{ env.NAME }}` can be filled in there".to_owned();
-        fields.findings().error_with_help("bad-url", &span, message, help);
     }
     if custom.method == Method::Get && custom.body.is_some() {
         let span = fields.span("body");

@@ -56,10 +56,7 @@ pub(super) fn refuse_keys(node: &Node, findings: &mut Findings) {
 
 /// Whether a text is made of variables of the environment alone.
 fn is_of_variables(text: &str) -> bool {
-    let written = template::undefined_variables(text, |name| name == "env");
-    template::is_template(text.trim())
-        && text.trim().starts_with("{{")
-        && written.is_ok_and(|it| it.is_empty())
+    text.trim().starts_with("{{") && template::names_only_env(text)
 }
 
 /// Whether a text can be the name of a variable of the environment.

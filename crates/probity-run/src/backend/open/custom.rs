@@ -95,8 +95,7 @@ fn named_headers(
 
 /// The variables of the environment that its templates name.
 pub(super) fn variables(spec: &CustomHttp) -> BTreeSet<String> {
-    let named = |text: &str| template::members_of(text, "env").unwrap_or_default();
-    spec.templates().into_iter().flat_map(named).filter(|it| !it.is_empty()).collect()
+    spec.templates().into_iter().flat_map(template::env_variables).collect()
 }
 
 /// What makes two such requests different ones, before anything is filled in.

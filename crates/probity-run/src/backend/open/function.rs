@@ -35,48 +35,44 @@ impl BackendFactory<'_> {
             env.insert(name, value.trim().to_owned());
         }
         let vars = [("env".to_owned(), json!(env))].into();
-        let fill = |text: &str| template::render(text, &vars).unwrap_or_else(|_| text.to_owned());
-        let filled = config.config.as_ref().map(|it| {
-            let pairs = it.iter().map(|(key, value)| (key.clone(), with_texts(value, &fill)));
-            pairs.collect()
-        });
-        Ok(filled)
+        let fill = |text: &str| {
+            template::render(text, &vars).map_err(|reason| BackendError::BadConfig {
+                backend: config.name.clone(),
+                text: text.to_owned(),
+                reason,
+            })
+        };
+        let Some(told) = &config.config else { return Ok(None) };
+        let pairs = told.iter().map(|(key, value)| Ok((key.clone(), with_texts(value, &fill)?)));
+        pairs.collect::<Result<_, _>>().map(Some)
     }
 }
 
 /// The variables of the environment that a function is told the values of.
 fn variables_of(config: &BackendConfig) -> BTreeSet<String> {
-    let mut texts = Vec::new();
     let values = config.config.iter().flat_map(Map::values);
-    values.for_each(|it| texts_in(it, &mut texts));
-    let named =
-        texts.into_iter().flat_map(|it| template::members_of(it, "env").unwrap_or_default());
-    named.filter(|it| !it.is_empty()).collect()
-}
-
-fn texts_in<'v>(value: &'v Value, all: &mut Vec<&'v str>) {
-    match value {
-        Value::String(text) if names_env_alone(text) => all.push(text),
-        Value::Array(items) => items.iter().for_each(|it| texts_in(it, all)),
-        Value::Object(map) => map.values().for_each(|it| texts_in(it, all)),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
+    let texts = values.flat_map(template::texts_in).filter(|it| names_env_alone(it));
+    texts.flat_map(template::env_variables).collect()
 }
 
 /// A value with each text that names variables of the environment, and nothing else, filled in.
-fn with_texts(value: &Value, fill: &dyn Fn(&str) -> String) -> Value {
-    match value {
-        Value::String(text) if names_env_alone(text) => Value::String(fill(text)),
-        Value::Array(items) => items.iter().map(|it| with_texts(it, fill)).collect(),
+fn with_texts(
+    value: &Value,
+    fill: &dyn Fn(&str) -> Result<String, BackendError>,
+) -> Result<Value, BackendError> {
+    Ok(match value {
+        Value::String(text) if names_env_alone(text) => Value::String(fill(text)?),
+        Value::Array(items) => {
+            items.iter().map(|it| with_texts(it, fill)).collect::<Result<_, _>>()?
+        }
         Value::Object(map) => {
-            let pairs = map.iter().map(|(key, it)| (key.clone(), with_texts(it, fill)));
-            Value::Object(pairs.collect())
+            let pairs = map.iter().map(|(key, it)| Ok((key.clone(), with_texts(it, fill)?)));
+            Value::Object(pairs.collect::<Result<_, BackendError>>()?)
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
-    }
+    })
 }
 
 fn names_env_alone(text: &str) -> bool {
-    template::is_template(text)
-        && template::undefined_variables(text, |name| name == "env").is_ok_and(|it| it.is_empty())
+    template::is_template(text) && template::names_only_env(text)
 }
