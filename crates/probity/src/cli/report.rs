@@ -254,6 +254,7 @@ pub(crate) struct TrendArgs {
 }
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct ExportArgs {
     /// The run: its id, a prefix or the short form of it, or `latest`. For another tool also a
     /// suite file
