@@ -22,7 +22,7 @@ use probity_load::{
     suite::{PanelConfig, PromptConfig, RunnerConfig},
 };
 
-pub use self::comparisons::{count_comparisons, reopen_comparisons};
+pub use self::comparisons::{Compared, count_comparisons};
 use crate::{
     backend::{Answers, Backend, CacheAccess},
     decide::{Certainty, Decider, Planned},
@@ -139,8 +139,8 @@ impl PlannedLane {
         self.cases.requests(each);
     }
 
-    /// What each selected case is asked, in the order of the dataset.
-    pub fn inputs(&self, backend: &Backend, each: impl FnMut(&str, u32, InputDigest)) {
+    /// What each selected case is asked, in the order of the dataset, however often it is asked.
+    pub fn inputs(&self, backend: &Backend, each: impl FnMut(&TestCase, InputDigest)) {
         self.cases.inputs(backend, each);
     }
 }
