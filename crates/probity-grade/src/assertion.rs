@@ -16,8 +16,8 @@ use serde_json::Value;
 
 use crate::{
     check::{
-        AskedScorer, Check, Checked, Embedded, Ends, Letters, Markup, Metric, Need, Perplexity,
-        Scripted, Similarity, SqlDialect, Test, Told, finish_reason,
+        AskedScorer, Check, Checked, Embedded, Ends, Letters, Markup, Metric, Need, Needles,
+        Perplexity, Scripted, Similarity, SqlDialect, Test, Told, finish_reason,
     },
     compile::{self, Compiler, Place},
     reading::Reader,
@@ -161,7 +161,8 @@ struct Context<'c> {
 
 impl Context<'_> {
     fn test(&mut self, compiler: &mut Compiler<'_>) -> Option<Test> {
-        let contains = |needles, need, letters| Test::Contains { needles, need, letters };
+        let contains =
+            |texts, need, letters| Test::Contains { needles: Needles::new(texts, letters), need };
         match self.assertion.kind.test {
             AssertionTest::Equals => self.equals(),
             AssertionTest::ExactMatch => {

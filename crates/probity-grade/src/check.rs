@@ -10,7 +10,7 @@ mod selected;
 mod similarity;
 mod tools;
 
-use std::{borrow::Cow, ops::Range, sync::Arc};
+use std::{ops::Range, sync::Arc};
 
 use probity_core::{
     criteria::JsonLevel,
@@ -110,9 +110,8 @@ pub(crate) enum Test {
         extra: Extra,
     },
     Contains {
-        needles: Vec<String>,
+        needles: Needles,
         need: Need,
-        letters: Letters,
     },
     StartsWith(Vec<String>),
     Regex(Vec<Arc<Regex>>),
@@ -178,6 +177,26 @@ pub(crate) enum Need {
 pub(crate) enum Letters {
     AsTheyAre,
     Folded,
+}
+
+/// Texts that are looked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Needles {
+    /// As people wrote them, which is how they are told of.
+    written: Vec<String>,
+    /// As they are looked for.
+    searched: Vec<String>,
+    letters: Letters,
+}
+
+impl Needles {
+    pub(crate) fn new(written: Vec<String>, letters: Letters) -> Self {
+        let searched = match letters {
+            Letters::AsTheyAre => written.clone(),
+            Letters::Folded => written.iter().map(|it| it.to_lowercase()).collect(),
+        };
+        Self { written, searched, letters }
+    }
 }
 
 /// What a check came to.
@@ -344,8 +363,8 @@ impl Test {
             Self::Equals { any, ends } => {
                 Ok(Self::Equals { any: any.into_iter().map(apply).collect(), ends })
             }
-            Self::Contains { needles: texts, need, letters } => {
-                Ok(Self::Contains { needles: needles(texts)?, need, letters })
+            Self::Contains { needles: Needles { written, letters, .. }, need } => {
+                Ok(Self::Contains { needles: Needles::new(needles(written)?, letters), need })
             }
             Self::StartsWith(starts) => Ok(Self::StartsWith(needles(starts)?)),
             Self::Levenshtein { expected, edits } => {
@@ -412,7 +431,7 @@ impl Test {
                     Some(difference) => Checked::differs(Difference::Json(difference)),
                 },
             },
-            Self::Contains { needles, need, letters } => contains(text, needles, *need, *letters),
+            Self::Contains { needles, need } => contains(text, needles, *need),
             Self::StartsWith(starts) => {
                 let found = starts.iter().position(|it| text.starts_with(it.as_str()));
                 let span = found.map(|at| 0..starts[at].len());
@@ -538,27 +557,21 @@ fn set(members: &[CompiledAssertion], threshold: Option<f64>, reply: &Reply<'_, 
     Checked { value: Some(value), passed, reason, told, ..Checked::holds() }
 }
 
-fn contains(text: &str, needles: &[String], need: Need, letters: Letters) -> Checked {
-    let folded = (letters == Letters::Folded).then(|| text.to_lowercase());
-    let searched = folded.as_deref().unwrap_or(text);
-    // What is missing is told as it was written.
-    let found = |needle: &String| {
-        let needle = match letters {
-            Letters::AsTheyAre => Cow::Borrowed(needle.as_str()),
-            Letters::Folded => Cow::Owned(needle.to_lowercase()),
-        };
-        searched.find(&*needle).map(|at| at..at + needle.len())
-    };
+fn contains(text: &str, needles: &Needles, need: Need) -> Checked {
+    let Needles { written, searched, letters } = needles;
+    let folded = (*letters == Letters::Folded).then(|| text.to_lowercase());
+    let text = folded.as_deref().unwrap_or(text);
+    let found = |needle: &String| text.find(needle).map(|at| at..at + needle.len());
     // Folding letters may move bytes: then the place in the reply is not known.
     let known = |span: Range<usize>| folded.is_none().then_some(span);
     match need {
-        Need::All => match needles.iter().find(|it| found(it).is_none()) {
-            Some(missing) => Checked::fails(format!("`{}` is missing", excerpt(missing, 0))),
-            None => Checked::holds().at(needles.first().and_then(found).and_then(known)),
+        Need::All => match searched.iter().position(|it| found(it).is_none()) {
+            Some(at) => Checked::fails(format!("`{}` is missing", excerpt(&written[at], 0))),
+            None => Checked::holds().at(searched.first().and_then(found).and_then(known)),
         },
         Need::Any => {
-            let hit = needles.iter().enumerate().find_map(|(at, it)| Some((at, found(it)?)));
-            let missing = || Difference::Missing(Missing { missing: shown(needles) });
+            let hit = searched.iter().enumerate().find_map(|(at, it)| Some((at, found(it)?)));
+            let missing = || Difference::Missing(Missing { missing: shown(written) });
             let index = hit.as_ref().map(|it| it.0);
             Checked::any(index, missing).at(hit.and_then(|it| known(it.1)))
         }

@@ -246,8 +246,10 @@ fn walk(
 
 /// A file without its ending, as people ask for it: those of the hub keep theirs, and a revision follows it.
 fn asked_for(name: &str) -> String {
-    let has_revision = name.contains(&format!("{ENDING}@"));
-    if name.contains('/') && !has_revision { format!("{name}{ENDING}") } else { name.to_owned() }
+    // At the hub, the ending may be in upper case.
+    let folded = name.to_ascii_lowercase();
+    let has_ending = folded.ends_with(ENDING) || folded.contains(&format!("{ENDING}@"));
+    if name.contains('/') && !has_ending { format!("{name}{ENDING}") } else { name.to_owned() }
 }
 
 #[cfg(test)]
@@ -292,6 +294,21 @@ mod tests {
         assert_eq!(models.remove("y").unwrap(), 1);
         assert!(matches!(models.remove("y"), Err(ModelsError::Absent { .. })));
         assert!(models.folder().join("note.txt").exists());
+    }
+
+    #[test]
+    fn models_of_the_hub_are_listed_by_the_names_that_find_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let models = Models::in_folder(folder.path());
+        for name in ["a/b/c.gguf", "a/b/c.gguf@main", "a/b/D.GGUF", "a/b/D.GGUF@main"] {
+            let path = models.path(name).unwrap();
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, "1").unwrap();
+            let listed = models.list().unwrap();
+            let found = listed.iter().find(|it| it.path == path).unwrap();
+            assert_eq!(found.name, name);
+            assert_eq!(models.find(&found.name).unwrap(), path);
+        }
     }
 
     #[test]

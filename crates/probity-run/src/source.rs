@@ -507,16 +507,14 @@ impl Cases {
     }
 
     /// What each selected case is asked on a backend, without anything that grading needs.
-    pub(crate) fn inputs(&self, backend: &Backend, mut each: impl FnMut(&str, u32, InputDigest)) {
-        for repeat in 0..self.repeat {
-            // A dataset that has changed since is noticed when its cases are fed.
-            let _ = self.reread(|case| {
-                if let Some(questions) = self.questions(case) {
-                    each(&case.id, repeat, self.input(case, &questions, backend));
-                }
-                Ok(())
-            });
-        }
+    pub(crate) fn inputs(&self, backend: &Backend, mut each: impl FnMut(&TestCase, InputDigest)) {
+        // A dataset that has changed since is noticed when its cases are fed.
+        let _ = self.reread(|case| {
+            if let Some(questions) = self.questions(case) {
+                each(case, self.input(case, &questions, backend));
+            }
+            Ok(())
+        });
     }
 }
 

@@ -72,17 +72,17 @@ impl Printer {
         columns(io::stdout())
     }
 
+    /// The same for standard error.
+    pub(crate) fn err_width() -> usize {
+        columns(io::stderr())
+    }
+
     /// The text as standard output shows it best: on a terminal, long lines go on in the next.
     pub(crate) fn laid_out(text: &str) -> String {
         match io::stdout().is_terminal() {
             true => wrapped(text, Self::width()),
             false => text.to_owned(),
         }
-    }
-
-    /// The same for standard error.
-    pub(crate) fn err_width() -> usize {
-        columns(io::stderr())
     }
 
     /// Columns and lines of the terminal that standard error is, however few they are: what is drawn

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{CompiledMatch, Compiler, any_text, choices, numbers, problem};
 use crate::{
-    check::{Check, Ends, Letters, Need, Test},
+    check::{Check, Ends, Letters, Need, Needles, Test},
     command::Accepted,
     difference::Extra,
     reading::Reader,
@@ -55,14 +55,16 @@ impl Compiler<'_> {
                 (any.len(), Test::Equals { any, ends })
             }
             Matcher::Contains => {
-                let needles = texts()?;
-                let letters = Letters::AsTheyAre;
-                (needles.len(), Test::Contains { needles, need: Need::Any, letters })
+                let texts = texts()?;
+                let count = texts.len();
+                let needles = Needles::new(texts, Letters::AsTheyAre);
+                (count, Test::Contains { needles, need: Need::Any })
             }
             Matcher::Icontains => {
-                let needles = texts()?;
-                let letters = Letters::Folded;
-                (needles.len(), Test::Contains { needles, need: Need::Any, letters })
+                let texts = texts()?;
+                let count = texts.len();
+                let needles = Needles::new(texts, Letters::Folded);
+                (count, Test::Contains { needles, need: Need::Any })
             }
             Matcher::StartsWith => {
                 let starts = texts()?;

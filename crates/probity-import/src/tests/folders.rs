@@ -165,6 +165,22 @@ fn a_model_is_shown_the_choices() {
     "#);
 }
 
+/// No template of a runner has a place for messages, so the last question has the choices.
+#[test]
+fn choices_follow_the_last_question_of_a_conversation() {
+    let said = r#"{"input": [{"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Ready?"}, {"role": "assistant", "content": "Yes."},
+        {"role": "user", "content": "Which {is} it?"}], "choices": ["x", "y"], "target": "B"}"#;
+    let folder = project(&[("q.jsonl", &said.replace('\n', " "))]);
+    let Outcome { draft, .. } =
+        import(&folder.path().join("q.jsonl"), &Options::default()).unwrap();
+    let case = &draft.datasets[0].cases[0].case;
+    let said: Vec<String> =
+        case.ask.messages.iter().map(probity_core::request::Message::joined).collect();
+    assert_eq!(said.last().unwrap(), &format!("Which {{is}} it?{}", crate::choices::asked()));
+    assert!(said.iter().rev().skip(1).all(|it| !it.contains("choices")), "{said:?}");
+}
+
 const ROUTING: &str = concat!(
     r#"{"id":"a-1","user_prompt":"write a test","expected_skills":["tests"],"should_activate":true}"#,
     "\n",

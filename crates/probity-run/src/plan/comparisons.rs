@@ -1,6 +1,8 @@
 //! Cases whose answers are compared with those of the other lanes of their runner.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+use probity_core::case::TestCase;
 
 use super::PlannedLane;
 use crate::kind::contest::is_compared;
@@ -19,27 +21,33 @@ pub fn count_comparisons(lanes: &mut [PlannedLane]) {
     }
 }
 
-/// Has cases whose answers are compared asked again in all lanes of their runner, unless all of them
-/// are done: what the others came to depends on those that are missing.
-pub fn reopen_comparisons(lanes: &mut [PlannedLane]) {
-    let runners: BTreeSet<usize> = lanes.iter().map(|it| it.runner).collect();
-    for runner in runners {
-        let own: Vec<usize> = (0..lanes.len()).filter(|at| lanes[*at].runner == runner).collect();
-        let Some(first) = own.first() else { continue };
-        let mut open = Vec::new();
-        let (cases, repeats) = (&lanes[*first].cases, lanes[*first].info.repeat);
-        // A dataset that has changed since is noticed when its cases are fed.
-        let _ = cases.reread(|case| {
-            let is_done =
-                |repeat: u32| own.iter().all(|at| lanes[*at].done.get(&case.id, repeat).is_some());
-            if is_compared(case) {
-                let missing = (0..repeats).filter(|it| !is_done(*it));
-                open.extend(missing.map(|it| (case.id.clone(), it)));
+/// Cases whose answers are compared, by their runners.
+#[derive(Debug, Default)]
+pub struct Compared(BTreeMap<usize, BTreeSet<String>>);
+
+impl Compared {
+    /// Takes a case of a lane in, if its answers are compared.
+    pub fn add(&mut self, lane: &PlannedLane, case: &TestCase) {
+        let known = self.0.get(&lane.runner).is_some_and(|it| it.contains(&case.id));
+        if !known && is_compared(case) {
+            self.0.entry(lane.runner).or_default().insert(case.id.clone());
+        }
+    }
+
+    /// Has these cases asked again in all lanes of their runner, unless all of them are done: what the
+    /// others came to depends on those that are missing.
+    pub fn reopen(&self, lanes: &mut [PlannedLane]) {
+        for (runner, cases) in &self.0 {
+            let mut own: Vec<&mut PlannedLane> =
+                lanes.iter_mut().filter(|it| it.runner == *runner).collect();
+            let repeats = own.first().map_or(0, |it| it.info.repeat);
+            for (case_id, repeat) in
+                cases.iter().flat_map(|it| (0..repeats).map(move |at| (it, at)))
+            {
+                if own.iter().any(|it| it.done.get(case_id, repeat).is_none()) {
+                    own.iter_mut().for_each(|it| it.done.remove(case_id, repeat));
+                }
             }
-            Ok(())
-        });
-        for at in own {
-            open.iter().for_each(|(case_id, repeat)| lanes[at].done.remove(case_id, *repeat));
         }
     }
 }

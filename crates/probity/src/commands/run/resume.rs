@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, path::Path};
 use probity_core::record::{Lane, LaneStatus};
 use probity_report::plain::shell_word;
 use probity_run::{
-    plan::{Plan, Used, reopen_comparisons},
+    plan::{Compared, Plan, Used},
     source::{Done, DoneCase},
 };
 use probity_store::{LaneView, Reader, Recorder, RunRow};
@@ -30,6 +30,8 @@ pub(super) fn command(args: &RunArgs, run: &str) -> String {
         words.extend(path.iter().flat_map(|path| [option.to_owned(), shown(path)]));
     }
     words.extend(args.selection.seed.map(|seed| format!("--seed {seed}")));
+    words.extend(args.foreign.lossy.then(|| "--lossy".to_owned()));
+    words.extend(args.foreign.allow_outside.then(|| "--allow-outside".to_owned()));
     words.extend(args.allow_unknown.then(|| "--allow-unknown".to_owned()));
     words.push(format!("--resume {run}"));
     words.join(" ")
@@ -120,6 +122,7 @@ impl Earlier {
         let mut used = Used::default();
         let mut by_runner = vec![Used::default(); plan.budgets.len()];
         let mut taken_up = Vec::with_capacity(plan.lanes.len());
+        let mut compared = Compared::default();
         for (at, lane) in plan.lanes.iter_mut().enumerate() {
             let same = |it: &&LaneView| it.lane.key() == lane.info.key();
             let Some(view) = known.iter().find(same) else { continue };
@@ -151,12 +154,17 @@ impl Earlier {
             let mut planned = BTreeSet::new();
             let mut changed = 0;
             let mut done = Done::default();
-            lane.inputs(&plan.backends[lane.backend], |case_id, repeat, input| {
-                planned.insert((case_id.to_owned(), repeat));
-                match stored.get(case_id, repeat) {
-                    Some(before) if before.input == input => done.insert(case_id, repeat, before),
-                    Some(_) => changed += 1,
-                    None => {}
+            lane.inputs(&plan.backends[lane.backend], |case, input| {
+                compared.add(lane, case);
+                for repeat in 0..lane.info.repeat {
+                    planned.insert((case.id.clone(), repeat));
+                    match stored.get(&case.id, repeat) {
+                        Some(before) if before.input == input => {
+                            done.insert(&case.id, repeat, before);
+                        }
+                        Some(_) => changed += 1,
+                        None => {}
+                    }
                 }
             });
             let is_current =
@@ -165,7 +173,7 @@ impl Earlier {
             lane.done = done;
             taken_up.push((at, view, changed, vanished));
         }
-        reopen_comparisons(&mut plan.lanes);
+        compared.reopen(&mut plan.lanes);
         for (at, view, changed, vanished) in taken_up {
             let lane = &mut plan.lanes[at];
             if !self.quiet {
