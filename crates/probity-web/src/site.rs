@@ -227,7 +227,12 @@ mod tests {
         };
         record_whole(store, &run, &[]).unwrap();
         let address = "127.0.0.1:0".parse().unwrap();
-        Arc::new(Site::new(Options { store: store.to_owned(), address, max_error_rate: 0.1 }))
+        Arc::new(Site::new(Options {
+            store: store.to_owned(),
+            address,
+            max_error_rate: 0.1,
+            edits: None,
+        }))
     }
 
     #[test]
