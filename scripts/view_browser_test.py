@@ -11,6 +11,7 @@ from playwright.sync_api import sync_playwright
 
 probity, work = sys.argv[1:]
 HOSTILE = '<script>alert(1)</script><img src=http://x.example/y.png onerror=alert(2)> \u202egnp.exe \x1b[31m </pre></script>'
+HOSTILE_NAME = '<b onclick=alert(3)>"B"</b>'
 COMMANDS = ["ls -la", "find . -name '*.py' -mtime -1", "wc -l *.log", "du -s * | sort -rn | head -n 10",
             "tar -czf src.tar.gz src", "sed 's/foo/bar/g' file"]
 troubles, requests = [], []
@@ -89,8 +90,8 @@ def run(suite, *options):
 
 
 @contextlib.contextmanager
-def served():
-    command = [probity, "view", "--store", f"{work}/v.db", "--port", "0"]
+def served(*options):
+    command = [probity, "view", "--store", f"{work}/v.db", "--port", "0", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
         try:
             yield server.stdout.readline().strip().rstrip("/")
@@ -219,16 +220,72 @@ def follow(page, base):
     check(page.locator(".standing").is_visible(), "the verdict follows by itself")
 
 
-def pictures(browser, base, pages):
+def rate(browser, base, case, **settings):
+    """Somebody says everything that can be said of a case, and sees it when they come back."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, **settings)
+    page = watch(context.new_page(), base)
+    page.goto(case)
+    check(page.locator(".say-verdict").count() == 0, "who says something is asked first")
+    page.locator("#your-name").fill(f"Ada {HOSTILE_NAME}")
+    page.locator("#your-name").press("Enter")
+    page.locator(".say-verdict button").first.wait_for()
+    page.locator(".say-verdict button", has_text="Wrong").click()
+    page.wait_for_selector(".say-verdict [aria-pressed=true]")
+    page.locator(".say-points input[value='4']").first.focus()
+    page.keyboard.press("Space")
+    page.locator(".say-points button").press("Enter")
+    page.wait_for_selector(".points-said")
+    page.locator("#new-tag").fill(HOSTILE_NAME)
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".say-untag")
+    page.locator("#your-note").fill(f"{HOSTILE_NAME}\nsecond line")
+    page.locator(".say-note button").click()
+    page.wait_for_selector(".remark")
+    page.goto(case)
+    text = page.locator("#people").inner_text()
+    for part in ("the verdict is wrong", HOSTILE_NAME, "second line", "Points of 5"):
+        check(part in text, f"{part} is there after a reload: {text}")
+    check(page.locator(".say-points input[value='4']").first.is_checked(), "and so are the points")
+    check(page.locator("#people script, #people img").count() == 0, "nothing came of hostile texts")
+    page.locator(".say-verdict button", has_text="Take back").click()
+    page.wait_for_selector(".say-verdict [aria-pressed=true]", state="detached")
+    page.locator(".say-untag button").click()
+    page.wait_for_selector(".say-untag", state="detached")
+    check("the verdict is wrong" not in page.locator("#people .said").inner_text(), "what is taken back is gone")
+    page.locator(".history summary").click()
+    check("took back the mark" in page.locator(".history").inner_text(), "and in the history")
+    return context
+
+
+def rate_all(browser, run_id):
+    """Two raters, one of them without scripts and one in the dark; both then see how far they agree."""
+    with served("--allow-edit") as base:
+        case = f"{base}/runs/{run_id}/cases/answer%2F013"
+        rate(browser, base, case, java_script_enabled=False).close()
+        context = rate(browser, base, case, color_scheme="dark")
+        page = watch(context.new_page(), base)
+        for at in (14, 15):
+            page.goto(f"{base}/runs/{run_id}/cases/answer%2F0{at}")
+            page.locator(".say-verdict button", has_text="Right").click()
+            page.wait_for_selector(".say-verdict [aria-pressed=true]")
+        page.goto(f"{base}/runs/{run_id}")
+        check("2 of 2 marks confirm the verdict" in page.locator(".people-of-run").inner_text(), "a run tells what people said")
+        state = context.storage_state()
+        context.close()
+        pictures(browser, base, {"rating": f"/runs/{run_id}/cases/answer%2F013", "rated": f"/runs/{run_id}"}, storage_state=state)
+        check(json.load(urllib.request.urlopen(f"{base}/api/v1/runs/{run_id}/people"))["results"] == 3, "programs see it, too")
+
+
+def pictures(browser, base, pages, **settings):
     for name, path in pages.items():
         for width, height in ((1280, 900), (380, 800)):
             for scheme in ("light", "dark"):
-                context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+                context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, **settings)
                 page = watch(context.new_page(), base)
                 ready(page, base + path)
                 wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
                 check(wide <= 0, f"{name} at {width}: nothing is wider than the screen ({wide} px)")
-                page.screenshot(path=f"{work}/{name}-{width}-{scheme}.png")
+                page.screenshot(path=f"{work}/{name}-{width}-{scheme}.png", full_page=bool(settings))
                 context.close()
 
 
@@ -266,6 +323,9 @@ with served() as base, sync_playwright() as driver:
              "nothing": f"/runs/{run_id}/cases?q=nowhere"}
     pictures(browser, base, pages)
     without_scripts(browser, base, pages)
+    rate_all(browser, run_id)
+    check("the verdict is wrong" not in page.goto(f"{base}{pages['answer']}").text(), "what was taken back is not shown")
+    check(page.locator("#people").is_visible() and page.locator("#people form").count() == 0, "without the flag it can only be read")
     follow(page, base)
     check(not troubles, f"no errors and no warnings: {troubles[:5]}")
     # The one page that is meant to fail says so in the console.
@@ -274,4 +334,4 @@ with served() as base, sync_playwright() as driver:
     check("there is no run" in page.locator("main").inner_text(), "what is not there is told")
     browser.close()
 check(not requests, f"no request leaves the site: {requests[:5]}")
-print("the site works: runs, cases, case, grid, compare, trends, live, keys, links, themes, no script, no network")
+print("the site works: runs, cases, case, grid, compare, trends, live, ratings, keys, links, themes, no script, no network")

@@ -9,6 +9,7 @@ use std::{fmt, str::FromStr};
 use serde::Serialize;
 
 use crate::{
+    classification::Verdict,
     named_enum,
     record::{CaseRecord, InputDigest},
     visible::is_hidden,
@@ -123,6 +124,17 @@ named_enum! {
     }
 }
 
+impl Mark {
+    /// Whether it confirms a verdict; none where the run has none.
+    pub fn confirms(self, verdict: Verdict) -> Option<bool> {
+        match verdict {
+            Verdict::Pass => Some(self == Self::Pass),
+            Verdict::Fail => Some(self == Self::Fail),
+            Verdict::Error | Verdict::Undecided => None,
+        }
+    }
+}
+
 /// What a person says about one matter; nothing if they take back what they said.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "matter", rename_all = "lowercase")]
@@ -205,6 +217,15 @@ pub fn current(history: &[Said]) -> Vec<&Said> {
     };
     let last = (0..history.len()).filter(|at| is_last(*at)).map(|at| &history[at]);
     last.filter(|it| !it.remark.is_withdrawal()).collect()
+}
+
+/// What everybody thinks the verdict ought to be.
+pub fn marks(history: &[Said]) -> Vec<(&Name, Mark)> {
+    let mark = |said: &&Said| match &said.remark {
+        Remark::Verdict { mark } => *mark,
+        Remark::Points { .. } | Remark::Note { .. } | Remark::Tag { .. } => None,
+    };
+    current(history).iter().filter_map(|it| Some((&it.person, mark(it)?))).collect()
 }
 
 /// The reply that remarks are about: the texts that the model wrote.

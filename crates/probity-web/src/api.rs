@@ -15,13 +15,14 @@ use probity_report::{
     json::{case_value, sorted},
     trend,
 };
-use probity_store::{LaneView, RunRow, Standing};
+use probity_store::{LaneView, Reader, RunRow, Standing};
 use serde_json::{Value, json};
 
 use crate::{
     filter::{CaseFilter, RunFilter, shown_cursor},
     live, load,
     pages::live::Progress,
+    people::{self, OfRun},
     problem::Problem,
     query::Query,
     reply::{self, Response},
@@ -63,7 +64,17 @@ pub(crate) async fn answer(
         ["runs", name, "cases", id] => {
             query.finish()?;
             let (name, id) = (name.to_owned(), id.to_owned());
-            site.read(move |_, reader| Ok(case(&load::case(reader, &name, &id)?))).await
+            let read = site.read(move |_, reader| case(reader, &load::case(reader, &name, &id)?));
+            read.await
+        }
+        ["runs", name, "people"] => {
+            query.finish()?;
+            let name = name.to_owned();
+            let read = site.read(move |_, reader| {
+                let run = reader.find(&name)?;
+                Ok(OfRun::read(reader, &reader.lanes(&run)?)?.json(&run.run_id))
+            });
+            read.await
         }
         ["runs", name, "events"] => {
             query.finish()?;
@@ -217,17 +228,15 @@ fn case_row(at: usize, view: &LaneView, record: &CaseRecord) -> Value {
     })
 }
 
-fn case(case: &load::Case) -> Value {
-    let results: Vec<Value> = case
-        .results
-        .iter()
-        .map(|(at, view, record)| {
-            let mut value = case_value(&view.lane, record);
-            value["lane"] = (at + 1).into();
-            value
-        })
-        .collect();
-    json!({ "run_id": case.row.run_id, "case_id": case.id, "results": results })
+fn case(reader: &Reader, case: &load::Case) -> Result<Value, Problem> {
+    let results = case.results.iter().map(|(at, view, record)| {
+        let mut value = case_value(&view.lane, record);
+        value["lane"] = (at + 1).into();
+        value["people"] = people::json_of(&reader.remarks(view, record)?);
+        Ok(value)
+    });
+    let results: Vec<Value> = results.collect::<Result<_, Problem>>()?;
+    Ok(json!({ "run_id": case.row.run_id, "case_id": case.id, "results": results }))
 }
 
 fn listed_suite(suite: &Listed, state: &State) -> Value {

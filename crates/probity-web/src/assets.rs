@@ -14,10 +14,11 @@ const CSS: &str = "text/css; charset=utf-8";
 const JS: &str = "text/javascript; charset=utf-8";
 
 /// All of them. The first two are the styles of the HTML report and of comparisons.
-const ASSETS: [Asset; 5] = [
+const ASSETS: [Asset; 6] = [
     Asset { name: "report.css", content_type: CSS, content: html::STYLE },
     Asset { name: "compare.css", content_type: CSS, content: compare::page::STYLE },
     Asset { name: "web.css", content_type: CSS, content: include_str!("../assets/web.css") },
+    Asset { name: "people.css", content_type: CSS, content: include_str!("../assets/people.css") },
     Asset { name: "web.js", content_type: JS, content: include_str!("../assets/web.js") },
     Asset { name: "live.js", content_type: JS, content: include_str!("../assets/live.js") },
 ];

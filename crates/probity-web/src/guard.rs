@@ -18,6 +18,7 @@ use hyper::{
 
 use crate::{
     address::without,
+    edit,
     problem::Problem,
     reply::{self, Response},
 };
@@ -55,8 +56,10 @@ impl Guard {
         self.token.as_deref()
     }
 
-    pub(crate) fn admit(&self, head: &Parts) -> Result<Entry, Problem> {
-        if head.method != Method::GET && head.method != Method::HEAD {
+    pub(crate) fn admit(&self, head: &Parts, takes_edits: bool) -> Result<Entry, Problem> {
+        let is_edit =
+            takes_edits && head.method == Method::POST && edit::is_address(head.uri.path());
+        if !is_edit && head.method != Method::GET && head.method != Method::HEAD {
             return Err(Problem::not_allowed());
         }
         let host = only(&head.headers, &header::HOST)?
@@ -68,6 +71,9 @@ impl Guard {
             );
         }
         same_origin(&head.headers, host)?;
+        if is_edit {
+            from_our_page(&head.headers)?;
+        }
         let Some(token) = &self.token else { return Ok(Entry::Granted) };
         if let Some(given) = given_in_address(head.uri.query()) {
             return match is_same(given, token) {
@@ -130,6 +136,15 @@ fn same_origin(headers: &HeaderMap, host: &str) -> Result<(), Problem> {
     }
 }
 
+/// Refuses an edit unless a page of this server sends it: a browser says so with every form.
+fn from_our_page(headers: &HeaderMap) -> Result<(), Problem> {
+    let has_origin = only(headers, &header::ORIGIN)?.is_some();
+    match only(headers, &SEC_FETCH_SITE)? {
+        Some("same-origin") | None if has_origin => Ok(()),
+        Some(_) | None => Err(Problem::forbidden("only a page of this server may change anything")),
+    }
+}
+
 /// A header that may stand in a request once.
 fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Problem> {
     let mut values = headers.get_all(name).iter();
@@ -148,18 +163,23 @@ fn given_in_address(query: Option<&str>) -> Option<&str> {
 
 /// Tokens of a cookie or of an authorization.
 fn offered(headers: &HeaderMap) -> Vec<&str> {
-    let texts = |name| headers.get_all(name).iter().filter_map(|it| it.to_str().ok());
-    let cookies = texts(header::COOKIE).flat_map(|it| it.split(';'));
-    let cookies = cookies
-        .filter_map(|it| it.trim().split_once('='))
-        .filter(|(name, _)| *name == COOKIE)
-        .map(|(_, value)| value);
-    let bearers = texts(header::AUTHORIZATION).filter_map(|it| it.strip_prefix("Bearer "));
-    cookies.chain(bearers).collect()
+    let bearers = headers.get_all(header::AUTHORIZATION).iter();
+    let bearers = bearers.filter_map(|it| it.to_str().ok()?.strip_prefix("Bearer "));
+    cookies(headers, COOKIE).chain(bearers).collect()
+}
+
+/// The values of a cookie: there may be several of one name, of different paths.
+pub(crate) fn cookies<'a>(
+    headers: &'a HeaderMap,
+    name: &'static str,
+) -> impl Iterator<Item = &'a str> {
+    let all = headers.get_all(header::COOKIE).iter().filter_map(|it| it.to_str().ok());
+    let pairs = all.flat_map(|it| it.split(';')).filter_map(|it| it.trim().split_once('='));
+    pairs.filter(move |(known, _)| *known == name).map(|(_, value)| value)
 }
 
 /// Takes the same time wherever the first difference is.
-fn is_same(given: &str, token: &str) -> bool {
+pub(crate) fn is_same(given: &str, token: &str) -> bool {
     let differences = given.bytes().zip(token.bytes()).fold(0, |sum, (a, b)| sum | (a ^ b));
     given.len() == token.len() && differences == 0
 }
@@ -174,9 +194,14 @@ fn exchange(head: &Parts, token: &str) -> Response {
 }
 
 fn new_token() -> io::Result<String> {
-    let mut bytes = [0; 24];
+    Ok(HEXLOWER.encode(&random::<24>()?))
+}
+
+/// Bytes that nobody can guess.
+pub(crate) fn random<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(HEXLOWER.encode(&bytes))
+    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -196,7 +221,7 @@ mod tests {
     }
 
     fn status(guard: &Guard, target: &str, headers: &[(&str, &str)]) -> u16 {
-        match guard.admit(&head(target, headers)) {
+        match guard.admit(&head(target, headers), false) {
             Ok(Entry::Granted) => 200,
             Ok(Entry::Exchange(response)) => response.status().as_u16(),
             Err(problem) => problem.status.as_u16(),
@@ -264,7 +289,7 @@ mod tests {
         let bearer = format!("Bearer {token}");
         assert_eq!(status(&guard, "/", &[host, ("authorization", &bearer)]), 200);
         let target = format!("/runs/x?a=1&token={token}&b=2");
-        let Ok(Entry::Exchange(response)) = guard.admit(&head(&target, &[host])) else {
+        let Ok(Entry::Exchange(response)) = guard.admit(&head(&target, &[host]), false) else {
             panic!("the token is exchanged")
         };
         assert_eq!(response.headers()["location"], "/runs/x?a=1&b=2");
@@ -275,10 +300,36 @@ mod tests {
     #[test]
     fn nothing_but_reading_is_allowed() {
         let guard = guard("127.0.0.1:7000");
-        let mut head = head("/", &[("host", "localhost:7000")]);
-        for method in [Method::POST, Method::PUT, Method::DELETE, Method::OPTIONS] {
-            head.method = method;
-            assert_eq!(guard.admit(&head).err().map(|it| it.status.as_u16()), Some(405));
+        for (target, takes_edits) in [("/", false), ("/", true), ("/person", false)] {
+            let mut head = head(target, &[("host", "localhost:7000")]);
+            for method in [Method::POST, Method::PUT, Method::DELETE, Method::OPTIONS] {
+                head.method = method;
+                let refused = guard.admit(&head, takes_edits).err().map(|it| it.status.as_u16());
+                assert_eq!(refused, Some(405), "{target} {takes_edits}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_edit_comes_from_a_page_of_ours() {
+        let guard = guard("127.0.0.1:7000");
+        let status = |more: &[(&str, &str)]| {
+            let all: Vec<_> = [("host", "localhost:7000")].iter().chain(more).copied().collect();
+            let mut head = head("/runs/r/cases/c/remarks", &all);
+            head.method = Method::POST;
+            guard.admit(&head, true).err().map(|it| it.status.as_u16())
+        };
+        let origin = ("origin", "http://localhost:7000");
+        assert_eq!(status(&[origin]), None);
+        assert_eq!(status(&[origin, ("sec-fetch-site", "same-origin")]), None);
+        assert_eq!(status(&[]), Some(403));
+        assert_eq!(status(&[("sec-fetch-site", "same-origin")]), Some(403));
+        assert_eq!(status(&[("origin", "null")]), Some(403));
+        assert_eq!(status(&[("origin", "http://127.0.0.1:7000")]), Some(403));
+        for site in ["cross-site", "same-site", "none"] {
+            let navigate = [("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "document")];
+            let head = [origin, ("sec-fetch-site", site), navigate[0], navigate[1]];
+            assert_eq!(status(&head), Some(403), "{site}");
         }
     }
 }

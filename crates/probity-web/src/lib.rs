@@ -1,17 +1,20 @@
 //! Shows the runs of a store in a browser, and to programs.
 //!
-//! Everything is read: nothing that is asked here changes a store. Pages are made on the server, from the same parts as the
+//! Everything is read: nothing that is asked here changes a store, except that people may be let say what they think of results
+//! ([`Edits`]). Pages are made on the server, from the same parts as the
 //! HTML report, and can be read without a script. What a model wrote is text in them and nothing else; the policy that is
 //! sent along forbids scripts, styles and pictures from anywhere else.
 
 mod address;
 mod api;
 mod assets;
+mod edit;
 mod filter;
 mod guard;
 mod live;
 mod load;
 mod pages;
+mod people;
 mod problem;
 mod query;
 mod reply;
@@ -24,13 +27,21 @@ use std::{
     convert::Infallible, io, net::SocketAddr, path::PathBuf, pin::pin, sync::Arc, time::Duration,
 };
 
-use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
+use hyper::{
+    Method, Request, body::Incoming, http::request::Parts, server::conn::http1, service::service_fn,
+};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{net::TcpListener, sync::Semaphore, time::timeout};
 
 pub use survey::{BackendSurvey, Examined, Findings, Problems, RunnerSurvey, Survey, Surveyor};
 
-use crate::{guard::Guard, reply::Response, site::Site};
+use crate::{
+    edit::{Editing, Editor},
+    guard::Guard,
+    problem::Problem,
+    reply::Response,
+    site::Site,
+};
 
 /// Connections that are open at once; what comes beyond that waits.
 const MOST_CONNECTIONS: usize = 1024;
@@ -54,6 +65,15 @@ pub struct Options {
     pub suite: Option<PathBuf>,
     /// How suite files are looked into.
     pub surveyor: Surveyor,
+    /// Whether people may say what they think of results; nothing can be written without it.
+    pub edits: Option<Edits>,
+}
+
+/// What it takes to keep what people say.
+#[derive(Clone, Copy, Debug)]
+pub struct Edits {
+    /// The time, in milliseconds since 1970.
+    pub now_ms: fn() -> i64,
 }
 
 /// A server that listens.
@@ -62,6 +82,7 @@ pub struct Server {
     listener: TcpListener,
     site: Arc<Site>,
     guard: Arc<Guard>,
+    editing: Option<Arc<Editing>>,
     address: SocketAddr,
 }
 
@@ -71,7 +92,8 @@ impl Server {
         let listener = TcpListener::bind(options.address).await?;
         let address = listener.local_addr()?;
         let guard = Arc::new(Guard::new(address)?);
-        Ok(Self { listener, site: Arc::new(Site::new(options)), guard, address })
+        let editing = options.edits.map(Editing::new).transpose()?.map(Arc::new);
+        Ok(Self { listener, site: Arc::new(Site::new(options)), guard, editing, address })
     }
 
     /// The address to open. If others can reach it, it holds the token that lets one in.
@@ -95,11 +117,15 @@ impl Server {
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             };
-            let (site, guard) = (Arc::clone(&self.site), Arc::clone(&self.guard));
+            let shared = Arc::new(Shared {
+                site: Arc::clone(&self.site),
+                guard: Arc::clone(&self.guard),
+                editing: self.editing.clone(),
+            });
             tokio::spawn(async move {
                 let service = service_fn(move |request: Request<Incoming>| {
-                    let (site, guard) = (Arc::clone(&site), Arc::clone(&guard));
-                    async move { Ok::<Response, Infallible>(answer(&site, &guard, request).await) }
+                    let shared = Arc::clone(&shared);
+                    async move { Ok::<Response, Infallible>(answer(&shared, request).await) }
                 });
                 let connection = http1::Builder::new()
                     .timer(TokioTimer::new())
@@ -119,16 +145,42 @@ impl Server {
     }
 }
 
-async fn answer(site: &Arc<Site>, guard: &Guard, request: Request<Incoming>) -> Response {
-    let (head, _) = request.into_parts();
+/// What the requests of a connection need.
+struct Shared {
+    site: Arc<Site>,
+    guard: Arc<Guard>,
+    editing: Option<Arc<Editing>>,
+}
+
+async fn answer(shared: &Shared, request: Request<Incoming>) -> Response {
+    let (head, body) = request.into_parts();
     let path = head.uri.path();
-    let response = match guard.admit(&head) {
-        Ok(guard::Entry::Granted) => route::answer(site, path, head.uri.query()).await,
+    let response = match shared.guard.admit(&head, shared.editing.is_some()) {
+        Ok(guard::Entry::Granted) => match &shared.editing {
+            Some(editing) if head.method == Method::POST => {
+                edit::answer(&shared.site, editing, &head, body).await
+            }
+            editing => {
+                let editor = editing.as_ref().map(|it| it.editor(&head.headers));
+                shown(shared, &head, editor).await
+            }
+        },
         Ok(guard::Entry::Exchange(response)) => Ok(*response),
         Err(problem) => Err(problem),
     };
-    response.unwrap_or_else(|problem| match route::is_for_programs(path) {
+    let is_for_programs = route::is_for_programs(path) || edit::is_from_program(&head);
+    response.unwrap_or_else(|problem| match is_for_programs {
         true => reply::json_problem(&problem),
         false => reply::page_problem(&problem),
     })
+}
+
+/// What somebody asks to see, with what lets them say something about it.
+async fn shown(shared: &Shared, head: &Parts, editor: Option<Editor>) -> Result<Response, Problem> {
+    let (path, query) = (head.uri.path(), head.uri.query());
+    let mut response = route::answer(&shared.site, path, query, editor.as_ref()).await?;
+    if let Some(editor) = editor {
+        editor.mark(&mut response);
+    }
+    Ok(response)
 }

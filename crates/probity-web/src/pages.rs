@@ -7,6 +7,7 @@ pub(crate) mod doctor;
 pub(crate) mod grid;
 pub(crate) mod live;
 pub(crate) mod parts;
+pub(crate) mod people;
 pub(crate) mod problem;
 pub(crate) mod run;
 pub(crate) mod runs;
@@ -61,6 +62,7 @@ pub(crate) fn page(part: Part, title: &str, content: &Markup) -> Markup {
                 title { (one_line(title, 100)) " – Probity" }
                 link rel="stylesheet" href="/assets/report.css";
                 link rel="stylesheet" href="/assets/web.css";
+                link rel="stylesheet" href="/assets/people.css";
                 // Before the page is drawn, so that it does not flash in the other colours.
                 script src="/assets/web.js" {}
             }

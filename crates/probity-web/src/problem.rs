@@ -58,6 +58,18 @@ impl Problem {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message)
     }
 
+    /// What was asked was meant for something else than is there now.
+    pub(crate) fn conflict(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, "conflict", message)
+    }
+
+    /// Others write to the store for longer than is waited.
+    pub(crate) fn busy() -> Self {
+        let message = "another program writes to the store, and nothing was changed";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message)
+            .hint("go back and try again in a moment")
+    }
+
     /// Our own fault, or the store's.
     pub(crate) fn internal(message: impl Into<String>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message)
@@ -90,6 +102,9 @@ impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         if error.is_interrupted() {
             return Self::too_slow();
+        }
+        if error.is_locked() {
+            return Self::busy();
         }
         let hint = error.hint();
         let mut message = error.to_string();

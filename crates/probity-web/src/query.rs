@@ -22,6 +22,11 @@ impl Query {
                 "the query is longer than {MOST_BYTES} bytes"
             )));
         }
+        Self::of_form(raw)
+    }
+
+    /// What a form sends, which its reader has bounded.
+    pub(crate) fn of_form(raw: &str) -> Result<Self, Problem> {
         let mut pairs: Vec<(String, String)> = Vec::new();
         for pair in raw.split('&').filter(|it| !it.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));

@@ -109,9 +109,15 @@ pub(crate) fn events(receiver: mpsc::Receiver<Bytes>) -> Response {
 
 /// Sends a browser elsewhere, with a cookie.
 pub(crate) fn redirect(to: &HeaderValue, cookie: HeaderValue) -> Response {
+    let mut response = see(to);
+    response.headers_mut().insert(header::SET_COOKIE, cookie);
+    response
+}
+
+/// Sends a browser elsewhere.
+pub(crate) fn see(to: &HeaderValue) -> Response {
     let mut response = whole(StatusCode::SEE_OTHER, "text/plain; charset=utf-8", "");
     response.headers_mut().insert(header::LOCATION, to.clone());
-    response.headers_mut().insert(header::SET_COOKIE, cookie);
     response
 }
 

@@ -8,6 +8,7 @@ use maud::Markup;
 use crate::{
     address::decoded,
     api, assets,
+    edit::Editor,
     filter::{CaseFilter, GridFilter, RunFilter},
     live, load,
     pages::{self, Part},
@@ -28,6 +29,7 @@ pub(crate) async fn answer(
     site: &Arc<Site>,
     path: &str,
     query: Option<&str>,
+    editor: Option<&Editor>,
 ) -> Result<Response, Problem> {
     let parts: Option<Vec<String>> = path.trim_start_matches('/').split('/').map(decoded).collect();
     let parts = parts.ok_or_else(|| Problem::bad_request("the address is not UTF-8 text"))?;
@@ -37,7 +39,7 @@ pub(crate) async fn answer(
         // Browsers ask for it unbidden.
         ["favicon.ico"] => Ok(reply::whole(StatusCode::NO_CONTENT, "image/x-icon", "")),
         ["api", "v1", rest @ ..] => api::answer(site, rest, Query::parse(query)?).await,
-        parts => page(site, parts, Query::parse(query)?).await,
+        parts => page(site, parts, Query::parse(query)?, editor).await,
     }
 }
 
@@ -50,7 +52,12 @@ fn nothing() -> Problem {
     Problem::not_found("there is nothing at this address").hint("the list of runs is at /")
 }
 
-async fn page(site: &Arc<Site>, parts: &[&str], mut query: Query) -> Result<Response, Problem> {
+async fn page(
+    site: &Arc<Site>,
+    parts: &[&str],
+    mut query: Query,
+    editor: Option<&Editor>,
+) -> Result<Response, Problem> {
     match *parts {
         [""] => {
             let filter = RunFilter::read(&mut query)?;
@@ -79,8 +86,10 @@ async fn page(site: &Arc<Site>, parts: &[&str], mut query: Query) -> Result<Resp
         ["runs", run, "cases", id] => {
             let which = pages::case::Which::read(&mut query)?;
             query.finish()?;
-            let (run, id) = (run.to_owned(), id.to_owned());
-            let read = site.read(move |_, reader| pages::case::make(reader, &run, &id, which));
+            let (run, id, editor) = (run.to_owned(), id.to_owned(), editor.cloned());
+            let read = site.read(move |_, reader| {
+                pages::case::make(reader, &run, &id, which, editor.as_ref())
+            });
             read.await.map(reply::page)
         }
         ["runs", run, "grid"] => {

@@ -329,6 +329,7 @@ mod tests {
             max_error_rate: 0.1,
             suite: None,
             surveyor,
+            edits: None,
         }))
     }
 

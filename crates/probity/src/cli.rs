@@ -171,7 +171,8 @@ Examples:
 Examples:
   probity view --open
   probity view --store nightly.db --port 0     any port that is free
-  probity view --host 0.0.0.0                  for others, with a token")]
+  probity view --host 0.0.0.0                  for others, with a token
+  probity view --allow-edit                    mark verdicts right or wrong, give points, take notes")]
     View(view::ViewArgs),
 
     /// Write a run as JSON, Markdown, `JUnit`, CSV or HTML

@@ -17,10 +17,11 @@ use probity_store::Reader;
 use super::{
     Part, Tab, page,
     parts::{command, grouped, millis, pill},
-    run_head,
+    people, run_head,
 };
 use crate::{
     address::{self, encoded},
+    edit::Editor,
     load::{self, Case},
     problem::Problem,
     query::Query,
@@ -43,20 +44,31 @@ impl Which {
         Ok(Self { lane, repeat: query.take_as("repeat", "the number of a repeat")? })
     }
 
+    /// The place of the result that is meant.
+    pub(crate) fn find(self, case: &Case) -> Result<usize, Problem> {
+        let shown = case.results.iter().position(|(lane, _, record)| self.is(*lane, record));
+        shown.ok_or_else(|| {
+            Problem::not_found(format!("the case `{}` has no such lane or repeat", case.id))
+        })
+    }
+
     fn is(self, lane: usize, record: &CaseRecord) -> bool {
         self.lane.is_none_or(|it| it == lane + 1)
             && self.repeat.is_none_or(|it| it == record.repeat + 1)
     }
 }
 
-pub(crate) fn make(reader: &Reader, run: &str, id: &str, which: Which) -> Result<Markup, Problem> {
+pub(crate) fn make(
+    reader: &Reader,
+    run: &str,
+    id: &str,
+    which: Which,
+    editor: Option<&Editor>,
+) -> Result<Markup, Problem> {
     let case = &load::case(reader, run, id)?;
-    let shown = case.results.iter().position(|(lane, _, record)| which.is(*lane, record));
-    let Some(at) = shown else {
-        let message = format!("the case `{}` has no such lane or repeat", case.id);
-        return Err(Problem::not_found(message));
-    };
+    let at = which.find(case)?;
     let (lane, view, record) = &case.results[at];
+    let history = &reader.remarks(view, record)?;
     let neighbours = reader.neighbours(view, &case.id)?;
     let content = html! {
         (run_head(&case.row, case.lanes, Tab::Case))
@@ -92,6 +104,8 @@ pub(crate) fn make(reader: &Reader, run: &str, id: &str, which: Which) -> Result
                     (talk::beside(record))
                     (evidence::details(record))
                 }
+                div.case-rail {
+                (people::of_result(&people::OfResult { run_id: &case.row.run_id, lane: *lane, record, history, editor }))
                 aside.case-side.panel {
                     (facts(&view.lane.key().to_string(), view.lane.model.as_deref(), record))
                     @if let Some(notes) = &record.case.notes { h3 { "Notes" } p dir="auto" { (one_line(notes, 600)) } }
@@ -99,6 +113,7 @@ pub(crate) fn make(reader: &Reader, run: &str, id: &str, which: Which) -> Result
                     (command(&alone(case, at)))
                     h3 { "Everything, as JSON" }
                     p { a href={ "/api/v1/runs/" (encoded(&case.row.run_id)) "/cases/" (encoded(&case.id)) } { "all results of this case" } }
+                }
                 }
             }
         }

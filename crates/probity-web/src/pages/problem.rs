@@ -10,7 +10,9 @@ use crate::problem::Problem;
 pub(crate) fn render(problem: &Problem) -> Markup {
     let title = match problem.status {
         StatusCode::NOT_FOUND => "Not found",
-        StatusCode::BAD_REQUEST => "This cannot be shown",
+        StatusCode::BAD_REQUEST => "This cannot be done",
+        StatusCode::CONFLICT => "Something has changed meanwhile",
+        StatusCode::SERVICE_UNAVAILABLE => "Not now",
         StatusCode::FORBIDDEN | StatusCode::UNAUTHORIZED => "Not allowed",
         _ => "Something went wrong",
     };

@@ -17,11 +17,12 @@ use super::{
     live::{Progress, fragment},
     page,
     parts::{command, count, grouped, percent},
-    run_head,
+    people, run_head,
 };
 use crate::{
     address::{self, encoded},
     load::{self, Run},
+    people::OfRun,
     problem::Problem,
     site::Site,
 };
@@ -57,6 +58,7 @@ fn ended(site: &Site, reader: &Reader, name: &str) -> Result<Markup, Problem> {
     let run = load::run(site, reader, name)?;
     let details = site.details(reader, &run.row, &run.lanes)?;
     let links = format!("{}?", address::cases(&run.row.run_id));
+    let said = OfRun::read(reader, &run.lanes)?;
     let previous = reader.runs_before(&run.row, &run.row.suite, 1)?.into_iter().next();
     Ok(html! {
         (run_head(&run.row, run.lanes.len(), Tab::Overview))
@@ -64,6 +66,7 @@ fn ended(site: &Site, reader: &Reader, name: &str) -> Result<Markup, Problem> {
         (next(&run))
         (errors(&run, &details.troubles))
         (scores(&details.bars, &links))
+        (people::of_run(&run.row.run_id, run.row.short(), &said))
         @if let Some(previous) = previous {
             p.aside {
                 a href={ "/compare?runs=" (encoded(&previous.run_id)) "," (encoded(&run.row.run_id)) } {

@@ -13,7 +13,8 @@ pub(crate) enum JudgeCommand {
     /// Each line of the file is one label. The judge's answer comes from the line itself
     /// (`judge`), from a run (`case_id`), or from asking it now (`prompt`, `answer`, `rubric`).
     #[command(after_help = "\
-Labels, one JSON object per line; `human` may be a list with one label per person:
+Labels, one JSON object per line; `human` may be a list with one label per person, and `about`
+separates matters that are not compared with each other:
   {\"human\": 4, \"judge\": 5}
   {\"human\": [4, 5], \"prompt\": \"...\", \"answer\": \"...\", \"rubric\": \"It is polite.\"}
   {\"human\": \"a\", \"prompt\": \"...\", \"answers\": [\"...\", \"...\"], \"rubric\": \"...\"}
@@ -23,6 +24,7 @@ Labels, one JSON object per line; `human` may be a list with one label per perso
 Examples:
   probity judge agreement labels.jsonl --judge local -o scores.jsonl
   probity judge agreement labels.jsonl --run k3f9x2 --min-kappa 0.6
+  probity judge agreement --from-store k3f9x2
 
 Exit codes: 0 success, 1 kappa below --min-kappa, 2 invalid label, 3 judge not available")]
     Agreement(AgreementArgs),
@@ -31,8 +33,14 @@ Exit codes: 0 success, 1 kappa below --min-kappa, 2 invalid label, 3 judge not a
 #[derive(Debug, Args)]
 pub(crate) struct AgreementArgs {
     /// The labels
-    #[arg(value_name = "LABELS")]
-    pub(crate) labels: PathBuf,
+    #[arg(value_name = "LABELS", required_unless_present = "from_store")]
+    pub(crate) labels: Option<PathBuf>,
+
+    /// Use what people said of these runs in `probity view --allow-edit` [default: latest]
+    ///
+    /// Verdicts of the run are compared with theirs, and points of judges with theirs.
+    #[arg(long, value_name = "RUN", num_args = 0.., conflicts_with = "labels")]
+    pub(crate) from_store: Option<Vec<String>>,
 
     /// The suite that describes the judge [default: probity.toml, else probity.yaml]
     #[arg(

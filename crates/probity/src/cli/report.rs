@@ -302,6 +302,8 @@ pub(crate) enum ExportKind {
     Preferences,
     /// A draft in Markdown about regressions since a baseline
     Issue,
+    /// What people said in `probity view`, for `judge agreement`, one JSON object per line
+    Labels,
     /// For promptfoo: the results of a run for `promptfoo import`, or a suite as a promptfooconfig
     Promptfoo,
     /// For Inspect: the log of a run, one for each runner on each backend

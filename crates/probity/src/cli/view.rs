@@ -20,6 +20,13 @@ pub(crate) struct ViewArgs {
     #[arg(long)]
     pub(crate) open: bool,
 
+    /// Let people say what they think of results: verdicts right or wrong, points, notes, tags
+    ///
+    /// It is kept in the store beside the results, and changes no figure. Without this nothing is
+    /// written.
+    #[arg(long)]
+    pub(crate) allow_edit: bool,
+
     #[command(flatten)]
     pub(crate) place: StoreArgs,
 }

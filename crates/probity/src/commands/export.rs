@@ -1,6 +1,7 @@
 //! `probity export`: what a run teaches.
 
 mod foreign;
+mod labels;
 
 use std::{fmt::Write as _, io};
 
@@ -22,6 +23,7 @@ use crate::{
 pub(super) fn run(args: &ExportArgs, printer: &Printer) -> Result<Exit, Failure> {
     match args.kind {
         ExportKind::Chat | ExportKind::Preferences | ExportKind::Issue => learnt(args, printer),
+        ExportKind::Labels => labels::run(args, printer),
         ExportKind::Promptfoo => foreign::run(args, Tool::Promptfoo, printer),
         ExportKind::InspectLog => foreign::run(args, Tool::Inspect, printer),
         ExportKind::OpenaiEvals => foreign::run(args, Tool::OpenaiEvals, printer),

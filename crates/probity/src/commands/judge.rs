@@ -1,14 +1,13 @@
 //! `probity judge agreement`: how far a judge agrees with people.
 
 mod labels;
+mod matters;
+pub(super) mod stored;
 mod told;
 
 use std::{io::Write as _, path::Path, sync::Arc};
 
-use probity_core::{
-    calibration::{Calibration, Judged, Label},
-    record::CallError,
-};
+use probity_core::{calibration::Label, record::CallError};
 use probity_grade::judge::Judgement;
 use probity_load::settings::Layer;
 use probity_run::{
@@ -16,7 +15,7 @@ use probity_run::{
     calibrate::{self, Judge},
 };
 use probity_store::Reader;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::project::{Project, Reading, settings_alone};
 use crate::{
@@ -26,7 +25,7 @@ use crate::{
     output::OutputFile,
     printer::Printer,
 };
-use labels::{Asked, Item, Said};
+use labels::{Asked, Item, Matter, Said};
 
 pub(super) fn run(command: &JudgeCommand, printer: &Printer) -> Result<Exit, Failure> {
     match command {
@@ -39,7 +38,10 @@ fn agreement(args: &AgreementArgs, printer: &Printer) -> Result<Exit, Failure> {
     if args.min_kappa.is_some_and(|least| !(-1.0..=1.0).contains(&least)) {
         return Err(Failure::new("`--min-kappa` must lie between -1 and 1"));
     }
-    let items = labels::read(&args.labels, printer)?;
+    let items = match (&args.labels, &args.from_store) {
+        (Some(path), _) => labels::read(path, printer)?,
+        (None, runs) => stored::read(args, runs.as_deref().unwrap_or_default())?,
+    };
     let mut said: Vec<Result<Option<Label>, String>> = Vec::with_capacity(items.len());
     for item in &items {
         said.push(match &item.said {
@@ -49,41 +51,17 @@ fn agreement(args: &AgreementArgs, printer: &Printer) -> Result<Exit, Failure> {
     }
     hear_from_store(args, &items, &mut said)?;
     hear_from_judge(args, &items, &mut said, printer)?;
-    let judged: Vec<Judged> = items
-        .iter()
-        .zip(&said)
-        .map(|(item, said)| Judged {
-            judge: said.as_ref().ok().cloned().flatten(),
-            people: item.people.clone(),
-        })
-        .collect();
     if let Some(path) = &args.output {
         write_scores(path, &items, &said)?;
     }
-    let calibration = Calibration::of(&judged)
-        .map_err(|error| Failure::new("the labels cannot be compared").because(error))?;
-    if calibration.compared == 0 {
-        return Err(Failure::new("there is no answer that both the judge and people judged"));
-    }
+    let compared = matters::compare(&items, &said, printer)?;
     match args.json {
-        true => {
-            let value = serde_json::to_value(&calibration).unwrap_or_default();
-            Printer::emit(&format!("{value:#}\n"))?;
-        }
-        false => printer.show(&told::render(&calibration))?,
+        true => Printer::emit(&format!("{:#}\n", matters::json(&compared)))?,
+        false => printer.show(&matters::render(&compared))?,
     }
-    match (args.min_kappa, calibration.kappa) {
-        (None, _) => Ok(Exit::Success),
-        (Some(least), Some(kappa)) if kappa >= least => Ok(Exit::Success),
-        (Some(least), Some(kappa)) => {
-            printer.note(&format!("kappa is {kappa:.3}, below {least}"));
-            Ok(Exit::Failed(1))
-        }
-        (Some(_), None) => {
-            printer.note("kappa is not defined: judge and people gave only one label");
-            Ok(Exit::Failed(1))
-        }
-    }
+    let least = args.min_kappa;
+    let below = compared.iter().filter(|it| !it.reaches(least, printer)).count();
+    Ok(if below == 0 { Exit::Success } else { Exit::Failed(1) })
 }
 
 /// What a judge said in a run of the store.
@@ -222,14 +200,17 @@ fn write_scores(
 ) -> Result<(), Failure> {
     let mut file = OutputFile::create(path)?;
     for (item, said) in items.iter().zip(said) {
-        let label = |label: &Label| match label {
-            Label::Points(points) => json!(points),
-            Label::Name(name) => json!(name),
-        };
-        let people: Vec<_> = item.people.iter().map(|it| it.as_ref().map(label)).collect();
+        let people: Vec<_> = item.people.iter().map(|it| it.as_ref().map(label_json)).collect();
         let mut line = json!({ "id": item.id, "human": people });
+        if !item.names.is_empty() {
+            line["people"] = json!(item.names);
+        }
+        if let Some(Matter { about, by }) = &item.matter {
+            line["about"] = json!(about);
+            line["by"] = json!(by);
+        }
         match said {
-            Ok(Some(it)) => line["judge"] = label(it),
+            Ok(Some(it)) => line["judge"] = label_json(it),
             Ok(None) => line["judge"] = json!(null),
             Err(why) => {
                 line["judge"] = json!(null);
@@ -239,4 +220,17 @@ fn write_scores(
         writeln!(file, "{line}").map_err(|error| Failure::write(path, error))?;
     }
     file.finish()
+}
+
+/// A label as it stands in files.
+pub(super) fn label_json(label: &Label) -> Value {
+    match label {
+        // Whole points are written as people write them.
+        #[expect(clippy::cast_possible_truncation, reason = "whole, and small enough")]
+        Label::Points(points) if points.fract() == 0.0 && points.abs() < 1e9 => {
+            json!(*points as i64)
+        }
+        Label::Points(points) => json!(points),
+        Label::Name(name) => json!(name),
+    }
 }

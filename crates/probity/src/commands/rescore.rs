@@ -1,5 +1,6 @@
 //! `probity rescore`: stored replies, judged again by the suite, datasets and rules of now.
 
+mod people;
 mod stored;
 
 use std::{fmt::Write as _, path::Path, rc::Rc};
@@ -50,13 +51,14 @@ pub(super) fn run(args: &RescoreArgs, printer: &Printer) -> Result<Exit, Failure
     let context = Context { args, project: &project, store, reader: &reader, printer };
     let lanes = context.lanes(&origin)?;
     let run_id = context.record(&origin, &lanes)?;
-    let judged = Judged { args, reader: &reader, origin: &origin, run_id: &run_id };
+    let judged = Judged { args, store, reader: &reader, origin: &origin, run_id: &run_id };
     judged.show(reports, project.settings.max_error_rate, printer)
 }
 
 /// A run that was judged again.
 struct Judged<'a> {
     args: &'a RescoreArgs,
+    store: &'a Path,
     reader: &'a Reader,
     origin: &'a RunRow,
     run_id: &'a str,
@@ -70,8 +72,9 @@ impl Judged<'_> {
         max_error_rate: f64,
         printer: &Printer,
     ) -> Result<Exit, Failure> {
-        let Self { args, reader, origin, run_id } = *self;
+        let Self { args, store, reader, origin, run_id } = *self;
         let run = reader.find(run_id)?;
+        let said = people::carry(store, reader, origin, &run)?;
         let rejudge = |lane: &mut Lane| {
             lane.judging.errors_as_failures |= args.gating.errors_as_failures;
         };
@@ -83,7 +86,7 @@ impl Judged<'_> {
         let exit = exit_of(&view, &args.gating);
         let (extent, width) = (Extent::Brief, Printer::width());
         let about = About { reader, run: &run, view: &view, exit: Some(exit), extent, width };
-        printer.show_styled(&format!("{flips}\n{}", about.render()?))?;
+        printer.show_styled(&format!("{flips}{said}\n{}", about.render()?))?;
         written?;
         Ok(exit)
     }

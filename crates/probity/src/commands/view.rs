@@ -10,11 +10,11 @@ use std::{
 };
 
 use probity_load::suite::usual_file;
-use probity_web::{Options, Server};
+use probity_web::{Edits, Options, Server};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{project::settings_alone, run::real_path};
-use crate::{cli::view::ViewArgs, exit::Exit, failure::Failure, printer::Printer};
+use crate::{cli::view::ViewArgs, clock, exit::Exit, failure::Failure, printer::Printer};
 
 /// Where it listens unless told otherwise, so that links stay good.
 const USUAL_PORT: u16 = 7357;
@@ -28,6 +28,7 @@ pub(super) fn run(args: &ViewArgs, printer: &Printer) -> Result<Exit, Failure> {
         max_error_rate: settings.max_error_rate,
         suite: real_path(usual_file()).map(PathBuf::from),
         surveyor: surveyor.clone(),
+        edits: args.allow_edit.then_some(Edits { now_ms: clock::now_ms }),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -47,7 +48,8 @@ pub(super) fn run(args: &ViewArgs, printer: &Printer) -> Result<Exit, Failure> {
         };
         let url = server.url();
         Printer::emit(&format!("{url}\n"))?;
-        printer.note(&format!("showing the runs of {}; Ctrl-C ends this", settings.store));
+        let doing = if args.allow_edit { "showing and taking notes on" } else { "showing" };
+        printer.note(&format!("{doing} the runs of {}; Ctrl-C ends this", settings.store));
         if args.open {
             open(&url, printer);
         }

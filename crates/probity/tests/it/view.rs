@@ -2,6 +2,7 @@
 
 mod api;
 mod live;
+mod people;
 mod safety;
 mod suites;
 
@@ -38,7 +39,9 @@ impl Drop for View {
 /// An answer.
 pub(crate) struct Got {
     pub(crate) status: u16,
+    /// In lower case.
     pub(crate) head: String,
+    pub(crate) whole_head: String,
     pub(crate) body: String,
 }
 
@@ -69,12 +72,18 @@ impl View {
     pub(crate) fn ask(&self, head: &str) -> Got {
         let mut stream = self.connect();
         write!(stream, "{head}\r\nConnection: close\r\n\r\n").unwrap();
+        Self::answer(stream)
+    }
+
+    /// Reads an answer until the server closes.
+    pub(crate) fn answer(mut stream: TcpStream) -> Got {
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).unwrap();
         let answer = String::from_utf8(answer).unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
         let status = head.split(' ').nth(1).and_then(|it| it.parse().ok()).unwrap_or(0);
-        Got { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
+        let (whole_head, body) = (head.to_owned(), body.to_owned());
+        Got { status, head: head.to_ascii_lowercase(), whole_head, body }
     }
 
     pub(crate) fn connect(&self) -> TcpStream {
@@ -85,7 +94,7 @@ impl View {
     }
 
     fn page(&self, target: &str) -> String {
-        let Got { status, head, body } = self.get(target);
+        let Got { status, head, body, .. } = self.get(target);
         assert_eq!(status, 200, "{target}: {body}");
         assert!(head.contains("content-type: text/html; charset=utf-8"), "{target}: {head}");
         body

@@ -1,6 +1,6 @@
 //! What people said of answers, one JSON object a line.
 
-use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
+use std::{collections::BTreeMap, fmt, fs, path::Path, sync::Arc};
 
 use probity_core::{
     calibration::Label,
@@ -21,7 +21,28 @@ pub(super) struct Item {
     pub(super) id: String,
     /// What people said, each in their own place.
     pub(super) people: Vec<Option<Label>>,
+    /// Who they are, if that is known.
+    pub(super) names: Vec<String>,
+    /// What they are about, where labels are about several matters.
+    pub(super) matter: Option<Matter>,
     pub(super) said: Said,
+}
+
+/// What labels are about. Those of one matter are compared with each other.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Matter {
+    pub(super) about: String,
+    /// The judge.
+    pub(super) by: Option<String>,
+}
+
+impl fmt::Display for Matter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.by {
+            None => write!(f, "{}", self.about),
+            Some(by) => write!(f, "{} by {by}", self.about),
+        }
+    }
 }
 
 /// Where to find what the judge said.
@@ -49,6 +70,12 @@ pub(super) struct Stored {
 /// A question for the judge.
 pub(super) struct Asked {
     pub(super) labelled: Labelled,
+}
+
+impl Item {
+    fn new(id: &str, people: Vec<Option<Label>>, said: Said) -> Self {
+        Self { id: id.to_owned(), people, names: Vec::new(), matter: None, said }
+    }
 }
 
 /// Reads all labels. Every problem is shown.
@@ -86,6 +113,12 @@ pub(super) fn read(path: &Path, printer: &Printer) -> Result<Vec<Item>, Failure>
 fn decode(node: &Node, line: usize, findings: &mut Findings) -> Vec<Item> {
     const KNOWN: &[&str] = &[
         "id",
+        "about",
+        "by",
+        "people",
+        "run",
+        "text",
+        "tags",
         "human",
         "judge",
         "prompt",
@@ -109,21 +142,37 @@ fn decode(node: &Node, line: usize, findings: &mut Findings) -> Vec<Item> {
         fields.findings().error("missing-field", &span, "field `human` is missing".to_owned());
         return Vec::new();
     };
-    if let Some(judge) = fields.get("judge") {
+    let names = fields.texts("people");
+    let by = fields.text("by");
+    let matter = fields.text("about").map(|about| Matter { about, by });
+    let mut items = decode_said(&mut fields, node, &id, human);
+    for item in &mut items {
+        item.matter.clone_from(&matter);
+        // Whose is whose is known only if everybody has a name.
+        if names.len() == item.people.len() {
+            item.names.clone_from(&names);
+        }
+    }
+    items
+}
+
+/// The label with where to find what the judge said.
+fn decode_said(fields: &mut Fields<'_, '_>, node: &Node, id: &str, human: &Node) -> Vec<Item> {
+    if let Some(judge) = node.get("judge") {
         let said = match judge.value == NodeValue::Null {
             true => Some(None),
             false => label(judge).map(Some),
         };
         return match (said, people(human)) {
-            (Some(said), Some(people)) => vec![Item { id, people, said: Said::Known(said) }],
-            (None, _) => wrong_label(&mut fields, judge),
-            (_, None) => wrong_label(&mut fields, human),
+            (Some(said), Some(people)) => vec![Item::new(id, people, Said::Known(said))],
+            (None, _) => wrong_label(fields, judge),
+            (_, None) => wrong_label(fields, human),
         };
     }
     if fields.get("case_id").is_some() {
-        return stored(&mut fields, id, human);
+        return stored(fields, id, human);
     }
-    asked(&mut fields, &id, human)
+    asked(fields, id, human)
 }
 
 fn wrong_label(fields: &mut Fields<'_, '_>, node: &Node) -> Vec<Item> {
@@ -132,7 +181,7 @@ fn wrong_label(fields: &mut Fields<'_, '_>, node: &Node) -> Vec<Item> {
     Vec::new()
 }
 
-fn stored(fields: &mut Fields<'_, '_>, id: String, human: &Node) -> Vec<Item> {
+fn stored(fields: &mut Fields<'_, '_>, id: &str, human: &Node) -> Vec<Item> {
     let Some(people) = people(human) else { return wrong_label(fields, human) };
     let (answer, criterion) = (fields.text("answer"), fields.text("criterion"));
     let points = match (answer, criterion) {
@@ -155,7 +204,7 @@ fn stored(fields: &mut Fields<'_, '_>, id: String, human: &Node) -> Vec<Item> {
         pair: fields.text("pair").unwrap_or_else(|| Pair::HELPS.to_string()),
         points,
     });
-    vec![Item { id, people, said }]
+    vec![Item::new(id, people, said)]
 }
 
 fn asked(fields: &mut Fields<'_, '_>, id: &str, human: &Node) -> Vec<Item> {
@@ -190,13 +239,13 @@ fn asked(fields: &mut Fields<'_, '_>, id: &str, human: &Node) -> Vec<Item> {
                 continue;
             };
             let said = Said::Asked((question.clone(), Some(at)));
-            items.push(Item { id: format!("{id}/{}", entry.key), people, said });
+            items.push(Item::new(&format!("{id}/{}", entry.key), people, said));
         }
         return items;
     }
     match people(human) {
         Some(people) => {
-            vec![Item { id: id.to_owned(), people, said: Said::Asked((question, None)) }]
+            vec![Item::new(id, people, Said::Asked((question, None)))]
         }
         None => wrong_label(fields, human),
     }

@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use probity_core::{calibration::Calibration, gate::percent};
+use probity_report::plain::one_line;
 
 use crate::terminal::{columns, flush_left, flush_right};
 
-pub(super) fn render(it: &Calibration) -> String {
+pub(super) fn render(it: &Calibration, names: &[String]) -> String {
     let mut text = String::new();
     let people = match it.people {
         1 => "one human".to_owned(),
@@ -39,7 +40,9 @@ pub(super) fn render(it: &Calibration) -> String {
     }
     if it.people > 1 {
         for (at, kappa) in it.kappa_by_person.iter().enumerate() {
-            figure(&format!("  against human {}", at + 1), *kappa);
+            let who =
+                names.get(at).map_or_else(|| format!("human {}", at + 1), |it| one_line(it, 40));
+            figure(&format!("  against {who}"), *kappa);
         }
     }
     figure("Krippendorff's alpha", it.alpha);

@@ -70,6 +70,7 @@ pub(super) fn run(args: &RescoreArgs, printer: &Printer) -> Result<Exit, Failure
         printer
             .note(&format!("{results} without criteria that can be checked here, kept as judged"));
     }
-    let judged = Judged { args, reader: &reader, origin: &origin, run_id: &new.run_id };
+    let run_id = &new.run_id;
+    let judged = Judged { args, store, reader: &reader, origin: &origin, run_id };
     judged.show(reports, settings.max_error_rate, printer)
 }

@@ -47,7 +47,7 @@ fn hostile_requests_get_clean_answers() {
         (&long, 400),
     ];
     for (target, expected) in targets {
-        let Got { status, head, body } = view.get(target);
+        let Got { status, head, body, .. } = view.get(target);
         assert_eq!(status, expected, "{target}: {body}");
         assert!(head.contains("content-type: text/html"), "{target}: {head}");
         assert!(body.contains("All runs"), "{target}: {body}");
