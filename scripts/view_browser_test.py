@@ -6,15 +6,19 @@ import os
 import subprocess
 import sys
 import urllib.request
+from urllib.parse import quote
 
+import view_browser_xss
 from playwright.sync_api import sync_playwright
 
-probity, work = sys.argv[1:]
+probity, work, axe = sys.argv[1:]
 HOSTILE = '<script>alert(1)</script><img src=http://x.example/y.png onerror=alert(2)> \u202egnp.exe \x1b[31m </pre></script>'
 HOSTILE_NAME = '<b onclick=alert(3)>"B"</b>'
 COMMANDS = ["ls -la", "find . -name '*.py' -mtime -1", "wc -l *.log", "du -s * | sort -rn | head -n 10",
             "tar -czf src.tar.gz src", "sed 's/foo/bar/g' file"]
 troubles, requests = [], []
+with open(axe) as source:
+    AXE = source.read()
 
 
 def check(claim, words):
@@ -85,13 +89,29 @@ dataset = "slow.jsonl"
 ''')
 
 
+    with open(f"{work}/few.jsonl", "w") as out:
+        out.write('{"id": "a", "prompt": "one", "expected_response": "one"}\n')
+    with open(f"{work}/bad.toml", "w") as out:
+        out.write('version = "1"\n[backends.echo]\nkind = "echo"\n[[runners]]\nname = "few"\ndataset = "few.jsonl"\n')
+
+
+def write_bad():
+    """What was sound when it was run, and has been changed since."""
+    with open(f"{work}/few.jsonl", "w") as out:
+        out.write('{"id": "a", "prompt": "list all files of the folder, hidden ones too", "expected_response": "one"}\n')
+        out.write('{"id": "a", "prompt": "another prompt", "expected_response": "one"}\n')
+        out.write('{"id": "b", "prompt": "list all files of the folder, hidden ones too", "expected_response": "one"}\n')
+        out.write('{"id": "c", "promt": "count the lines", "assert": [{"type": "contians", "value": "x"}]}\n')
+        out.write('{"id": "d", "prompt": "nobody says when this is right"}\n')
+
+
 def run(suite, *options):
     subprocess.run([probity, "run", f"{work}/{suite}", "--store", f"{work}/v.db", "-q", "--informational", *options], check=True)
 
 
 @contextlib.contextmanager
-def served(*options):
-    command = [probity, "view", "--store", f"{work}/v.db", "--port", "0", *options]
+def served(*options, store="v.db"):
+    command = [probity, "view", "--store", f"{work}/{store}", "--port", "0", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
         try:
             yield server.stdout.readline().strip().rstrip("/")
@@ -105,7 +125,8 @@ def latest(base):
 
 def watch(page, base):
     page.set_default_timeout(15_000)
-    page.on("console", lambda it: troubles.append(f"{it.type}: {it.text}") if it.type in ("error", "warning") else None)
+    page.on_console = lambda it: troubles.append(f"{it.type}: {it.text}") if it.type in ("error", "warning") else None
+    page.on("console", page.on_console)
     page.on("pageerror", lambda it: troubles.append(str(it)))
     page.on("dialog", lambda it: (troubles.append(f"dialog: {it.message}"), it.dismiss()))
     page.on("request", lambda it: requests.append(it.url) if not it.url.startswith(base) and it.url != "data:," else None)
@@ -119,7 +140,7 @@ def ready(page, address):
 
 def use_runs(page, base):
     ready(page, f"{base}/")
-    check(page.locator("table.runs tbody tr").count() == 4, "every run is listed")
+    check(page.locator("table.runs tbody tr").count() == 5, "every run is listed")
     check(page.locator("button[data-needs]").is_disabled(), "nothing is ticked, so nothing is compared")
     page.keyboard.press("j")
     page.keyboard.press("j")
@@ -276,6 +297,29 @@ def rate_all(browser, run_id):
         check(json.load(urllib.request.urlopen(f"{base}/api/v1/runs/{run_id}/people"))["results"] == 3, "programs see it, too")
 
 
+def check_access(page, where):
+    """Whether people who do not see the page, or use no mouse, can use it, as far as axe can tell."""
+    page.evaluate(AXE)
+    found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
+    bad = [f"{it['id']} ({it['impact']}): {it['nodes'][0]['html'][:160]} {it['nodes'][0].get('failureSummary', '')[:300]}"
+           for it in found if it["impact"] in ("serious", "critical")]
+    check(not bad, f"{where} can be used by everybody: {bad[:4]}")
+
+
+def hostile(browser):
+    view_browser_xss.write(work)
+    view_browser_xss.run(probity, work)
+    with served(store="x.db") as base:
+        page = watch(browser.new_page(viewport={"width": 1280, "height": 900}), base)
+        # Pages that are not there say so with their status.
+        page.remove_listener("console", page.on_console)
+        page.on("console", lambda it: troubles.append(f"{it.type}: {it.text}") if it.type == "error" and "404" not in it.text else None)
+        seen = view_browser_xss.check_all(page, base, check)
+        page.close()
+    check(seen > 400, f"{seen} pages with hostile texts were looked at")
+    return seen
+
+
 def pictures(browser, base, pages, **settings):
     for name, path in pages.items():
         for width, height in ((1280, 900), (380, 800)):
@@ -285,6 +329,7 @@ def pictures(browser, base, pages, **settings):
                 ready(page, base + path)
                 wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
                 check(wide <= 0, f"{name} at {width}: nothing is wider than the screen ({wide} px)")
+                check_access(page, f"{name} at {width}, {scheme}")
                 page.screenshot(path=f"{work}/{name}-{width}-{scheme}.png", full_page=bool(settings))
                 context.close()
 
@@ -303,7 +348,13 @@ def without_scripts(browser, base, pages):
     context.close()
 
 
+def suite_page(name):
+    return "/suites/" + quote(os.path.realpath(f"{work}/{name}"), safe="")
+
+
 write_suite()
+run("bad.toml")
+write_bad()
 for limit in (60, 120, 240):
     run("shell-assistant.toml", "--limit", str(limit))
 run("shell-assistant.toml")
@@ -320,7 +371,8 @@ with served() as base, sync_playwright() as driver:
              "case": f"/runs/{run_id}/cases/command-0017?lane=1", "answer": f"/runs/{run_id}/cases/answer%2F013",
              "hostile": f"/runs/{run_id}/cases/hostile%2F%40someone%231", "grid": f"/runs/{run_id}/grid?differing=1",
              "compare": f"/compare?runs={run_id}@large,{run_id}@small", "trends": "/trends",
-             "nothing": f"/runs/{run_id}/cases?q=nowhere"}
+             "nothing": f"/runs/{run_id}/cases?q=nowhere", "suites": "/suites", "suite": suite_page("shell-assistant.toml"),
+             "bad-suite": suite_page("bad.toml"), "doctor": "/doctor?suite=" + quote(f"{work}/shell-assistant.toml", safe="")}
     pictures(browser, base, pages)
     without_scripts(browser, base, pages)
     rate_all(browser, run_id)
@@ -332,6 +384,9 @@ with served() as base, sync_playwright() as driver:
     ready(page, f"{base}/runs/nowhere")
     page.screenshot(path=f"{work}/problem.png")
     check("there is no run" in page.locator("main").inner_text(), "what is not there is told")
+    seen = hostile(browser)
+    check(not troubles, f"no errors and no warnings with hostile texts: {troubles[:5]}")
     browser.close()
 check(not requests, f"no request leaves the site: {requests[:5]}")
-print("the site works: runs, cases, case, grid, compare, trends, live, ratings, keys, links, themes, no script, no network")
+print(f"the site works: runs, cases, case, grid, compare, trends, suites, doctor, live, ratings, keys, links, themes, no script, no network; "
+      f"axe finds nothing serious; {len(view_browser_xss.PAYLOADS)} hostile texts stay texts on {seen} pages")

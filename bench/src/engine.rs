@@ -4,7 +4,7 @@
 //! requests, needs for as many of them on the same server a moment before.
 
 mod project;
-mod server;
+pub(crate) mod server;
 mod table;
 
 use std::{

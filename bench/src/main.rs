@@ -11,6 +11,7 @@ mod classify;
 mod cost;
 mod decide;
 mod engine;
+mod follow;
 mod hostile;
 mod import;
 mod measure;
@@ -41,6 +42,8 @@ usage: probity-bench WHAT [N]
   import [N]    `probity import` of a table of N tests (5,000), and of one twice as long: wall time
   view [N]      `probity view` on a store of N runs (1,000) with 1,000 results each: time to the first byte of
                 each page, its size, peak memory
+  follow [N]    `probity run` N times (5) while 100 pages of `probity view` follow it, and N times alone: CPU and
+                wall time
   startup       wall time of `probity --version`
   engine [N]    `probity run` against fake servers, beside oha, N times (3): time, CPU,
                 memory and bytes a case; `bench/run` builds and installs what it needs
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
         "scorer" => scorer::run(&probity, count.unwrap_or(20_000)),
         "import" => import::run(&probity, count.unwrap_or(5000)),
         "view" => view::run(&probity, count.unwrap_or(1000)),
+        "follow" => follow::run(&probity, count.unwrap_or(5)),
         "startup" => startup::run(&probity),
         "engine" => engine::run(&probity, count.unwrap_or(3)),
         "cost" => cost::run(env::args_os().skip(2)),

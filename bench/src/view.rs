@@ -38,24 +38,54 @@ pub(crate) fn run(probity: &Path, runs: usize) -> io::Result<()> {
     let listed: Value = serde_json::from_str(&server.get("/api/v1/runs?limit=3")?.body)?;
     let name = |at: usize| listed["runs"][at]["run_id"].as_str().unwrap_or_default().to_owned();
     let (last, before) = (name(1), name(2));
-    let mut slowest = Duration::ZERO;
+    let suite = encoded(&fs::canonicalize(folder.path().join("probity.toml"))?.to_string_lossy());
+    let mut worst = Worst::default();
     for target in [
         "/".to_owned(),
         "/?suite=suite-3.toml&backend=b2".to_owned(),
+        "/?tag=odd".to_owned(),
+        "/?tag=nobody+has+it".to_owned(),
         format!("/runs/{last}"),
         format!("/runs/{last}/cases"),
         format!("/runs/{last}/cases?sort=-latency&verdict=pass"),
         format!("/runs/{last}/cases?q=number+17"),
+        format!("/runs/{last}/cases?tag=odd"),
         format!("/runs/{last}/cases?flipped={before}"),
         format!("/runs/{last}/cases/case-0010"),
         format!("/runs/{last}/grid"),
         format!("/runs/{last}/grid?failing=1"),
+        "/compare".to_owned(),
         format!("/compare?runs={before},{last}"),
         "/trends?suite=suite-4.toml".to_owned(),
+        "/suites".to_owned(),
+        format!("/suites/{suite}"),
+        "/doctor".to_owned(),
         format!("/api/v1/runs/{last}/cases"),
+        format!("/api/v1/compare?runs={before},{last}"),
     ] {
+        worst.see(&server, &target)?;
+    }
+    println!(
+        "slowest first answer: {:.0} ms; largest page: {} KiB; peak memory: {} MiB",
+        worst.first_byte.as_secs_f64() * 1e3,
+        worst.bytes / 1024,
+        server.peak_mib()?
+    );
+    println!("targets: 100 ms, 300 KiB, 150 MiB");
+    Ok(())
+}
+
+/// The worst of all pages.
+#[derive(Default)]
+struct Worst {
+    first_byte: Duration,
+    bytes: usize,
+}
+
+impl Worst {
+    fn see(&mut self, server: &Server, target: &str) -> io::Result<()> {
         let answers: Vec<Answer> =
-            (0..TIMES).map(|_| server.get(&target)).collect::<io::Result<_>>()?;
+            (0..TIMES).map(|_| server.get(target)).collect::<io::Result<_>>()?;
         let times: Vec<String> =
             answers.iter().map(|it| format!("{:.0}", it.first_byte.as_secs_f64() * 1e3)).collect();
         let bytes = answers[0].body.len();
@@ -64,14 +94,15 @@ pub(crate) fn run(probity: &Path, runs: usize) -> io::Result<()> {
             times.join(", "),
             bytes / 1024
         );
-        slowest = slowest.max(answers[0].first_byte);
+        self.first_byte = self.first_byte.max(answers[0].first_byte);
+        self.bytes = self.bytes.max(bytes);
+        Ok(())
     }
-    println!(
-        "slowest: {:.0} ms; peak memory {} MiB",
-        slowest.as_secs_f64() * 1e3,
-        server.peak_mib()?
-    );
-    Ok(())
+}
+
+/// A path as one part of an address.
+fn encoded(path: &str) -> String {
+    path.replace('%', "%25").replace('/', "%2F")
 }
 
 /// A store with one real run, and copies of it.
@@ -146,18 +177,18 @@ fn copy(store: &Path, runs: usize) -> rusqlite::Result<()> {
 }
 
 /// A server that ends with the measurement.
-struct Server {
+pub(crate) struct Server {
     child: Child,
     address: String,
 }
 
-struct Answer {
+pub(crate) struct Answer {
     first_byte: Duration,
-    body: String,
+    pub(crate) body: String,
 }
 
 impl Server {
-    fn start(probity: &Path, folder: &Path) -> io::Result<Self> {
+    pub(crate) fn start(probity: &Path, folder: &Path) -> io::Result<Self> {
         let mut child = Command::new(fs::canonicalize(probity)?)
             .args(["view", "--port", "0", "--store", "v.db"])
             .current_dir(folder)
@@ -173,7 +204,7 @@ impl Server {
         Ok(Self { child, address })
     }
 
-    fn get(&self, target: &str) -> io::Result<Answer> {
+    pub(crate) fn get(&self, target: &str) -> io::Result<Answer> {
         let mut stream = TcpStream::connect(&self.address)?;
         let begun = Instant::now();
         write!(
@@ -193,6 +224,21 @@ impl Server {
             }
             Some(_) | None => Err(io::Error::other(format!("{target}: {rest}"))),
         }
+    }
+
+    /// A connection on which something was asked and nothing read yet.
+    pub(crate) fn ask(&self, target: &str) -> io::Result<TcpStream> {
+        let mut stream = TcpStream::connect(&self.address)?;
+        write!(
+            stream,
+            "GET {target} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n",
+            self.address
+        )?;
+        Ok(stream)
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     fn peak_mib(&self) -> io::Result<u64> {

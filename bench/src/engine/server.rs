@@ -7,13 +7,13 @@ use std::{
 };
 
 /// A running server. It ends with this value, and with this program however that ends.
-pub(super) struct Server {
+pub(crate) struct Server {
     process: Child,
-    pub(super) url: String,
+    pub(crate) url: String,
 }
 
 impl Server {
-    pub(super) fn start(program: &Path, latency_ms: u64) -> io::Result<Self> {
+    pub(crate) fn start(program: &Path, latency_ms: u64) -> io::Result<Self> {
         // It stops when its input is closed, which nobody can keep the kernel from doing.
         let mut process = Command::new(program)
             .args(["--latency-ms", &latency_ms.to_string()])

@@ -56,7 +56,7 @@ fn put(out: &mut dyn io::Write, markup: &Markup) -> io::Result<()> {
 /// The figures of all sides, a row each.
 pub fn overview(sides: &[Side]) -> Markup {
     html! {
-        div.scroll { table.sides {
+        div.scroll tabindex="0" { table.sides {
             thead { tr {
                 @for head in ["lane", "passed", "95 %", "pass", "fail", "error", "p95", "cost"] {
                     th scope="col" { (head) }

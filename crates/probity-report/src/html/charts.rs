@@ -237,7 +237,7 @@ fn shares(title: &str, run: &RunView, shares: &[Share]) -> Markup {
     html! {
         figure.panel.shares {
             figcaption { (title) @if more > 0 { ", without " (more) " more lanes" } }
-            div.scroll {
+            div.scroll tabindex="0" {
                 table .many[columns.len() > 2] {
                     @if run.lanes.len() > 1 {
                         thead { tr { td {} @for at in &columns {

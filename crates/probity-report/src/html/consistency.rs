@@ -35,7 +35,7 @@ fn section(run: &RunView, found: &Consistency) -> Markup {
                 h2 dir="auto" { "Agreement of backends: " (one_line(&found.task(), 60)) }
             }
             p.note { (counted(found)) @for line in reasons(found) { "; " (line) } "." }
-            div.scroll { (pairs(found)) }
+            div.scroll tabindex="0" { (pairs(found)) }
             @if total > 0 {
                 details open[total <= 10] {
                     summary { (total) @if total == 1 { " divergence" } @else { " divergences" } }

@@ -49,7 +49,7 @@ fn section(title: &str, sheet: &Sheet) -> Markup {
 
 fn table(table: &Table) -> Markup {
     html! {
-        div.scroll {
+        div.scroll tabindex="0" {
             table class={ "pairs" @if table.is_grid { " grid" } } {
                 caption dir="auto" { (one_line(&table.title, 80)) }
                 thead { tr { @for name in &table.head { th scope="col" { (name) } } } }

@@ -176,7 +176,7 @@ fn attempts(record: &CaseRecord) -> Markup {
     html! {
         @if !record.failures.is_empty() {
             h3 { @if record.failures.len() == 1 { "1 failed try" } @else { (record.failures.len()) " failed tries" } }
-            div.scroll { table {
+            div.scroll tabindex="0" { table {
                 thead { tr { @for name in ["Try", "Error", "What was said", "Took", "Then"] { th scope="col" { (name) } } } }
                 tbody {
                     @for failed in &record.failures {

@@ -54,7 +54,7 @@ pub(crate) fn render(suites: &[&Listed], file: &Path, examined: &Examined) -> Ma
 fn chooser(suites: &[&Listed], file: &Path) -> Markup {
     html! {
         form.filters method="get" action="/doctor" data-auto {
-            select name="suite" aria-label="Suite" {
+            select.wide name="suite" aria-label="Suite" {
                 @for it in suites {
                     @if let Some(of) = &it.file {
                         option value=(of.display()) selected[of == file] { (one_line(&of.display().to_string(), 120)) }

@@ -29,7 +29,7 @@ use crate::{
 /// Rows of a table of counts.
 const ROWS: usize = 12;
 /// Problems of a file that are shown.
-const MOST_SHOWN: usize = 50;
+const MOST_SHOWN: usize = 30;
 
 pub(crate) fn render(suite: &Listed, state: &State) -> Markup {
     let file = suite.file.as_deref().unwrap_or(Path::new(""));
@@ -93,7 +93,7 @@ fn survey_of(survey: &Survey, folder: &Path) -> Markup {
         }
         @for runner in &survey.runners { (runner_of(runner, folder)) }
         @if !survey.backends.is_empty() {
-            section.panel.names {
+            section.panel.backend-list {
                 div.bar { h2 { "Backends" } }
                 div.scroll tabindex="0" role="region" aria-label="Backends" { table.points {
                     thead { tr { th scope="col" { "Name" } th scope="col" { "Kind" } th scope="col" { "Model" } } }
@@ -212,8 +212,8 @@ fn source(place: &Place) -> Markup {
     let Place { line, source, highlight, .. } = place;
     let part = |range: std::ops::Range<usize>| source.get(range).unwrap_or_default();
     html! {
-        pre.source dir="auto" tabindex="0" aria-label={ "line " (line) } {
-            span.line-number aria-hidden="true" { (line) }
+        pre.source dir="auto" {
+            span.line-number { (line) }
             (safe(part(0..highlight.start)))
             mark { (safe(part(highlight.clone()))) }
             (safe(part(highlight.end..source.len())))
@@ -231,7 +231,7 @@ fn findings(runner: &RunnerSurvey, findings: &Findings) -> Markup {
                     h2 dir="auto" { "What is probably wrong with the dataset of " (one_line(&runner.name, 80)) }
                     p.note { @for (at, (code, number)) in findings.counts.iter().enumerate() { @if at > 0 { " · " } (code) " " (grouped(*number as u64)) } }
                 }
-                ol { @for LintFinding { code, case_id, message } in findings.first.iter().take(MOST_SHOWN) {
+                ol.compact { @for LintFinding { code, case_id, message } in findings.first.iter().take(MOST_SHOWN) {
                     li { p.what dir="auto" { code { (one_line(case_id, 100)) } ": " (one_line(message, 300)) " " span.tag { (code) } } }
                 } }
                 @if more > 0 || runner.linted < runner.stats.cases { p.note.more {

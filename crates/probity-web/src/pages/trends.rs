@@ -58,7 +58,7 @@ fn lane(trend: &Trend) -> Markup {
             (chart(&trend.points))
             details open[trend.points.len() <= 12] {
                 summary { "Every run" }
-                div.scroll { table.points {
+                div.scroll tabindex="0" { table.points {
                     thead { tr { @for name in ["Run", "Began", "Passed", "95 %", "Errors", "Cost", "Remarks"] { th scope="col" { (name) } } } }
                     tbody {
                         @for (at, point) in trend.points.iter().enumerate().rev() {

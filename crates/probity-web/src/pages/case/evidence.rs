@@ -48,7 +48,7 @@ pub(super) fn scores(record: &CaseRecord) -> Markup {
     html! {
         @if !scores.is_empty() {
             h3 { "Scores" }
-            div.scroll { table.scores-table {
+            div.scroll tabindex="0" { table.scores-table {
                 thead { tr { @for name in ["Verdict", "Check", "Score", "Reason"] { th scope="col" { (name) } } } }
                 tbody { @for score in scores { (score_row(score)) } }
             } }
