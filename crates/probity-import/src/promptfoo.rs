@@ -7,6 +7,7 @@ mod adapters;
 mod assemble;
 mod assertions;
 mod config;
+mod conversation;
 mod env;
 mod expected;
 mod files;
@@ -55,6 +56,8 @@ pub(crate) struct Context<'a> {
     helpers: BTreeMap<String, Option<String>>,
     /// How often each case is asked.
     repeat: Option<u32>,
+    /// Filters of templates that are code, by their names.
+    filters: BTreeMap<String, String>,
     /// Whether functions make prompts.
     has_functions: bool,
     /// Files that values name.
@@ -73,6 +76,7 @@ impl<'a> Context<'a> {
             env: Env::default(),
             helpers: BTreeMap::new(),
             repeat: None,
+            filters: BTreeMap::new(),
             has_functions: false,
             files: Files::default(),
         }

@@ -4,7 +4,7 @@
 //! and where it gives no verdict the case is undecided. Nothing is asked and nothing is judged.
 
 mod align;
-mod archive;
+pub(crate) mod archive;
 mod carried;
 mod decided;
 mod inspect;

@@ -4,6 +4,7 @@
 //! share one numbering of bytes, so that a span alone says in which file and line it stands.
 
 pub(crate) mod glob;
+mod workbook;
 
 use std::{
     collections::BTreeSet,
@@ -22,7 +23,7 @@ use probity_load::{
     dataset::{Format, Records, parse_toml, parse_yaml},
 };
 
-use crate::note::At;
+use crate::{note::At, results::archive::Archive};
 
 /// Bytes of the largest file.
 const LARGEST_FILE: u64 = 64 << 20;
@@ -310,6 +311,40 @@ impl Source {
         let mut root = whole?;
         shift(&mut root, *base);
         Ok((root, Vec::new()))
+    }
+
+    /// The records of a sheet of a workbook, as those of a CSV file. `FILE#SHEET` names the sheet.
+    pub fn sheet(&mut self, named: &str) -> Result<Node, Unreadable> {
+        let (name, wanted) = match named.split_once('#') {
+            Some((name, sheet)) => (name, Some(sheet)),
+            None => (named, None),
+        };
+        let path = self.find(name)?;
+        let read = bounded::read_bytes(&path, LARGEST_FILE);
+        let bytes = read.map_err(|error| unreadable(name, &error.to_string()))?;
+        self.spend(name, bytes.len().max(SMALLEST_READ))?;
+        let archive = Archive::open(&path, &bytes);
+        let archive = archive.map_err(|error| unreadable(name, &error.to_string()))?;
+        let rows = workbook::rows(&archive, wanted).map_err(|why| unreadable(name, &why))?;
+        let shown = self.shown(&path);
+        self.read.insert(path);
+        // Rows stand for lines.
+        let text = self.number(&shown, "\n".repeat(rows.len()));
+        let mut rows = rows.into_iter().enumerate();
+        let names = rows.next().map(|it| it.1).unwrap_or_default();
+        let record = |(at, mut cells): (usize, Vec<String>)| {
+            let span = text.base + at..text.base + at;
+            cells.resize(names.len(), String::new());
+            let entries = names.iter().zip(cells).filter(|(name, _)| !name.trim().is_empty());
+            let entries = entries.map(|(name, cell)| Entry {
+                key: name.trim().to_owned(),
+                key_span: span.clone(),
+                node: Node { span: span.clone(), value: NodeValue::String(cell) },
+            });
+            Node { span: span.clone(), value: NodeValue::Object(entries.collect()) }
+        };
+        let records = rows.filter(|(_, cells)| cells.iter().any(|it| !it.is_empty())).map(record);
+        Ok(Node { span: text.span(), value: NodeValue::Array(records.collect()) })
     }
 
     fn lines(&self, text: &Text) -> (Node, Vec<Unreadable>) {

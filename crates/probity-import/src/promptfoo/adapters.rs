@@ -10,9 +10,13 @@ const SHARED: (&str, &str) = ("support.mjs", include_str!("adapters/support.mjs"
 /// All others.
 const FILES: &[(&str, &str)] = &[
     ("azure-assistant.mjs", include_str!("adapters/azure-assistant.mjs")),
+    ("browser.mjs", include_str!("adapters/browser.mjs")),
     ("cases.mjs", include_str!("adapters/cases.mjs")),
     ("classifier.mjs", include_str!("adapters/classifier.mjs")),
+    ("configured.mjs", include_str!("adapters/configured.mjs")),
     ("exec.mjs", include_str!("adapters/exec.mjs")),
+    ("filters.mjs", include_str!("adapters/filters.mjs")),
+    ("given.mjs", include_str!("adapters/given.mjs")),
     ("http.mjs", include_str!("adapters/http.mjs")),
     ("huggingface.mjs", include_str!("adapters/huggingface.mjs")),
     ("langfuse.mjs", include_str!("adapters/langfuse.mjs")),
@@ -69,20 +73,27 @@ fn text(name: &str) -> &'static str {
 
 /// Whether an adapter can fill in a text: it knows `{{ name }}`, `{{ table.name }}` and `{{ name | dump }}`.
 pub(super) fn can_fill(text: &str) -> bool {
+    let known = ["dump", "tojson", "safe"];
+    filters_of(text).is_some_and(|all| all.iter().all(|it| known.contains(it)))
+}
+
+/// The filters in a text whose tags are all `{{ name }}`, with filters that have no arguments.
+pub(super) fn filters_of(text: &str) -> Option<Vec<&str>> {
+    let is_name =
+        |it: &&str| !it.is_empty() && it.chars().all(|c| c.is_alphanumeric() || "_.$".contains(c));
+    let mut filters = Vec::new();
     let mut rest = text;
     while let Some(start) = rest.find("{{") {
-        let Some(end) = rest[start..].find("}}").map(|it| start + it) else { return false };
+        let end = start + rest[start..].find("}}")?;
         let inner = rest[start + 2..end].trim_matches(|c: char| c == '-' || c.is_whitespace());
-        let (name, filter) = inner.split_once('|').unwrap_or((inner, "dump"));
-        let is_name = |it: &str| {
-            !it.is_empty() && it.chars().all(|c| c.is_alphanumeric() || "_.$".contains(c))
-        };
-        if !is_name(name.trim()) || !matches!(filter.trim(), "dump" | "tojson" | "safe") {
-            return false;
+        let mut parts = inner.split('|').map(str::trim);
+        parts.next().filter(is_name)?;
+        for filter in parts {
+            filters.push(Some(filter).filter(is_name)?);
         }
         rest = &rest[end + 2..];
     }
-    !text.contains("{%")
+    (!text.contains("{%")).then_some(filters)
 }
 
 #[cfg(test)]

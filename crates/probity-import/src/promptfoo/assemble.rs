@@ -10,7 +10,7 @@ use probity_load::{
 use serde_json::Value;
 
 use super::{
-    Context, assertions,
+    Context, assertions, conversation,
     options::Around,
     prompts::{self, Prompt},
     providers::{Provider, Takes},
@@ -37,6 +37,8 @@ struct Group {
     inherits: bool,
     /// The code that makes their variables.
     code: Option<VarsCode>,
+    /// Whether they bring their replies.
+    is_given: bool,
     /// What is said of them in all.
     setup: Setup,
     cases: Vec<CaseDraft>,
@@ -66,6 +68,16 @@ pub(super) fn assemble(
     if groups.is_empty() && tests.functions.is_empty() {
         return Err(ImportError::shape("there is no test that can be carried over"));
     }
+    let talks: Vec<Prompt> =
+        prompts.extract_if(.., |it| conversation::remembers(&it.variant.asks)).collect();
+    for talk in &talks {
+        for group in &groups {
+            add_conversations(talk, group, &providers, context);
+        }
+    }
+    if prompts.is_empty() {
+        groups.clear();
+    }
     let has_functions = !tests.functions.is_empty();
     for provider in &mut providers {
         let asked = asked_of(provider, &prompts, &groups, has_functions);
@@ -73,7 +85,8 @@ pub(super) fn assemble(
     }
     for (number, group) in groups.into_iter().enumerate() {
         let name = if number == 0 { "cases".to_owned() } else { format!("cases-{}", number + 1) };
-        let Group { around, prompts: wanted, providers: asked, mut setup, cases, code, .. } = group;
+        let Group { around, prompts: wanted, providers: asked, mut setup, cases, .. } = group;
+        let (code, is_given) = (group.code, group.is_given);
         let is_for_code = code.is_some();
         let dataset = vec![match code {
             None => DatasetRef::Draft(name.clone()),
@@ -96,7 +109,11 @@ pub(super) fn assemble(
         }
         let chosen: Vec<Prompt> = chosen.iter().map(|it| it.within(&around)).collect();
         let chosen: Vec<&Prompt> = chosen.iter().collect();
-        let asked: Vec<&Provider> = providers.iter().filter(|it| it.is_among(&asked)).collect();
+        let given = is_given.then(|| given(&base.at, context));
+        let asked: Vec<&Provider> = match &given {
+            Some(given) => vec![given],
+            None => providers.iter().filter(|it| it.is_among(&asked)).collect(),
+        };
         add_runners(&base, &chosen, &asked, &cases, context);
         context.draft.datasets.push(DatasetDraft {
             name,
@@ -124,6 +141,74 @@ pub(super) fn assemble(
         true => Err(ImportError::shape("no provider is asked any of the prompts")),
         false => Ok(()),
     }
+}
+
+/// Adds the conversations that tests are with a prompt that goes on from earlier ones.
+fn add_conversations(
+    talk: &Prompt,
+    group: &Group,
+    providers: &[Provider],
+    context: &mut Context<'_>,
+) {
+    let Asks::MessagesTemplate(template) = &talk.variant.asks else { return };
+    if !talk.is_among(&group.prompts) {
+        return;
+    }
+    let cases = match conversation::cases(template, &group.cases, &group.setup) {
+        Ok(cases) => cases,
+        Err(why) => {
+            let what = format!("prompt `{}` goes on from earlier tests: {why}", talk.variant.name);
+            let advice = "write a case with `turns`, see docs/conversations.md";
+            return context.notes.lost(talk.variant.at.clone(), what, advice);
+        }
+    };
+    let taken = |name: &str| context.draft.datasets.iter().any(|it| it.name == name);
+    let numbered = (1..).map(|number| match number {
+        1 => "conversations".to_owned(),
+        number => format!("conversations-{number}"),
+    });
+    let name = numbered.into_iter().find(|it| !taken(it)).unwrap_or_default();
+    let setup = Setup {
+        assertions: Vec::new(),
+        threshold: None,
+        transform: None,
+        prompt_vars: BTreeMap::new(),
+        ..group.setup.clone()
+    };
+    let base = RunnerDraft {
+        name: "conversations".to_owned(),
+        at: talk.variant.at.clone(),
+        comments: Vec::new(),
+        kind: None,
+        dataset: vec![DatasetRef::Draft(name.clone())],
+        backends: Vec::new(),
+        setup,
+        prompts: Vec::new(),
+    };
+    let mut whole = talk.clone();
+    whole.variant.asks = Asks::Template("{{ prompt }}".to_owned());
+    let asked = providers.iter().filter(|it| it.is_among(&group.providers));
+    let asked: Vec<Provider> =
+        asked.map(|it| Provider { for_chats: Some(it.backend.clone()), ..it.clone() }).collect();
+    add_runners(&base, &[&whole], &asked.iter().collect::<Vec<_>>(), &cases, context);
+    context.draft.datasets.push(DatasetDraft { name, cases, ..DatasetDraft::default() });
+}
+
+/// Whoever says what tests bring as replies.
+fn given(at: &At, context: &mut Context<'_>) -> Provider {
+    const NAME: &str = "given";
+    let known = context.draft.backends.iter().find(|it| it.adapter.as_deref() == Some("given.mjs"));
+    let name = match known {
+        Some(known) => known.name.clone(),
+        None => {
+            let name = context.names.free(NAME);
+            let adapter = Some(context.adapter("given.mjs"));
+            let backend = BackendDraft::new(name.clone(), BackendKind::Node, at.clone());
+            context.add_backend(BackendDraft { adapter, ..backend });
+            name
+        }
+    };
+    Provider { for_chats: Some(name.clone()), ..Provider::of_backend(&name) }
 }
 
 /// The dataset that an adapter makes of one of the draft's, whose variables need code. What all cases have is
@@ -158,7 +243,7 @@ fn note_around(prompts: &[&Prompt], at: &At, context: &mut Context<'_>) {
 
 fn grouped(tests: Vec<Test>, shared: &Setup) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
-    for Test { case, prompts, providers, around, setup: own, inherits, code } in tests {
+    for Test { case, prompts, providers, around, setup: own, inherits, code, is_given } in tests {
         let same = |it: &&mut Group| {
             it.prompts == prompts
                 && it.providers == providers
@@ -166,6 +251,7 @@ fn grouped(tests: Vec<Test>, shared: &Setup) -> Vec<Group> {
                 && it.own == own
                 && it.inherits == inherits
                 && it.code == code
+                && it.is_given == is_given
         };
         match groups.iter_mut().find(same) {
             Some(group) => group.cases.push(case),
@@ -179,6 +265,7 @@ fn grouped(tests: Vec<Test>, shared: &Setup) -> Vec<Group> {
                 };
                 let cases = vec![case];
                 groups.push(Group {
+                    is_given,
                     around,
                     prompts,
                     providers,

@@ -8,7 +8,7 @@ use probity_load::dataset::Format;
 use super::{
     Context, assemble,
     env::{Env, names_key},
-    prompts, providers, refs, tests,
+    prompts, providers, refs, tests, transform,
 };
 use crate::{
     ImportError,
@@ -82,6 +82,7 @@ fn read_settings(root: &Node, context: &mut Context<'_>) {
     for Entry { key, key_span, node } in root.entries() {
         match key.as_str() {
             "env" => note_env(node, context),
+            "nunjucksFilters" => read_filters(node, context),
             "evaluateOptions" | "commandLineOptions" => read_options(node, context),
             key if SILENT.contains(&key) || USED.contains(&key) || key.starts_with("x-") => {}
             _ if matches!(node.value, NodeValue::Null) => {}
@@ -101,10 +102,6 @@ fn told(key: &str) -> (String, &'static str) {
             "`redteam` makes its tests with a model".to_owned(),
             "have promptfoo write them to a file, and import that",
         ),
-        "nunjucksFilters" => (
-            "`nunjucksFilters` are code".to_owned(),
-            "write what they make into the variables, or use a filter of docs/datasets.md",
-        ),
         "derivedMetrics" => (
             "`derivedMetrics` are not computed".to_owned(),
             "take the scores by name from a report, `-o results.json`",
@@ -116,6 +113,20 @@ fn told(key: &str) -> (String, &'static str) {
             format!("`{key}` of the configuration has no counterpart"),
             "leave it out if it does not matter",
         ),
+    }
+}
+
+/// Filters of templates that are code: those of prompts are applied by an adapter.
+fn read_filters(node: &Node, context: &mut Context<'_>) {
+    for entry in node.entries() {
+        let named = entry.node.as_str().unwrap_or_default();
+        let named = named.strip_prefix("file://").unwrap_or(named).trim_start_matches("./");
+        match transform::reference(named, context) {
+            Ok(named) => {
+                context.filters.insert(entry.key.clone(), format!("file://{named}"));
+            }
+            Err(error) => context.unreadable(&entry.node, &error),
+        }
     }
 }
 

@@ -2,6 +2,8 @@
 
 mod chat;
 
+use std::collections::BTreeMap;
+
 use probity_core::{
     located::{Node, NodeValue},
     request::{ResponseFormat, Sampling},
@@ -9,7 +11,7 @@ use probity_core::{
 use probity_load::{dataset::Format, function, template};
 use serde_json::Value;
 
-use super::{Context, files::with_files, list, options::Around, providers, templates};
+use super::{Context, adapters, files::with_files, list, options::Around, providers, templates};
 use crate::{
     At,
     cases::text,
@@ -369,7 +371,7 @@ impl Reading {
         let stem = file.and_then(|it| it.rsplit('/').next()).and_then(|it| it.split('.').next());
         let wanted =
             stem.map_or_else(|| format!("prompt-{}", self.prompts.len() + 1), ToOwned::to_owned);
-        let asks = match chat::read(raw) {
+        let asks = match filtered(raw, context).map_or_else(|| chat::read(raw), Ok) {
             Ok(asks) => asks,
             Err(why) => {
                 let what = format!("prompt `{}`: {why}", shortened(raw));
@@ -412,6 +414,19 @@ impl Reading {
             response_format: written.response_format.clone(),
         });
     }
+}
+
+/// A prompt whose filters are code, if it is one.
+fn filtered(raw: &str, context: &mut Context<'_>) -> Option<Asks> {
+    let filters = adapters::filters_of(raw)?;
+    let all = filters.iter().map(|name| Some((*name, context.filters.get(*name)?)));
+    let all: BTreeMap<&str, &String> = all.collect::<Option<_>>()?;
+    if all.is_empty() {
+        return None;
+    }
+    let prompt = serde_json::json!({ "template": raw, "filters": all });
+    let name = context.adapter_with("filters.mjs", "PROMPT", &prompt);
+    Some(Asks::Adapter { name, env: Vec::new() })
 }
 
 /// The reference to a file that is the template of a prompt and nothing else.

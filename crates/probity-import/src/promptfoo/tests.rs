@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::{
     Context,
     assertions::{self, adapted},
-    expected, list,
+    expected, list, nunjucks,
     options::{Around, Helpers, Options},
     providers::without_keys,
     transform,
@@ -34,9 +34,20 @@ use crate::{
 /// Values of variables.
 pub(super) type Vars = BTreeMap<String, Value>;
 
+/// The variable with a reply that a test brings, as the adapter for it reads it.
+const OUTPUT: &str = "provider_output";
 /// Fields of a test that are read.
-const USED: &[&str] =
-    &["description", "vars", "assert", "threshold", "metadata", "options", "prompts", "providers"];
+const USED: &[&str] = &[
+    "description",
+    "vars",
+    "assert",
+    "threshold",
+    "metadata",
+    "options",
+    "prompts",
+    "providers",
+    "providerOutput",
+];
 
 /// A case, and who is asked it how.
 #[derive(Clone, Debug)]
@@ -55,6 +66,8 @@ pub(super) struct Test {
     pub(super) inherits: bool,
     /// The code that makes its variables, if there is some.
     pub(super) code: Option<VarsCode>,
+    /// Whether it brings the reply, so that nobody is asked.
+    pub(super) is_given: bool,
 }
 
 /// Code that makes variables: functions that are named in their places, and a transform of all of them.
@@ -264,7 +277,10 @@ fn cases(
     let made_here: Vec<&Assertion> =
         inherited.iter().filter(|it| is_filled_in_beforehand(it)).chain(&own_assertions).collect();
     let mut cases = Vec::new();
-    for vars in vars::combinations(&own, is_expanded, node, context)? {
+    for mut vars in vars::combinations(&own, is_expanded, node, context)? {
+        if let Some(output) = &test.output {
+            vars.insert(OUTPUT.to_owned(), Value::String(nunjucks::prompt(output)));
+        }
         let assertions = made_here.iter().map(|it| match is_filled_in_beforehand(it) {
             true => filled_in(it, &all_vars(&vars, &default.shared)),
             false => (*it).clone(),
@@ -298,6 +314,7 @@ fn cases(
             setup: setup.clone(),
             inherits: !test.options.without_defaults,
             code,
+            is_given: test.output.is_some(),
         });
     }
     Ok(cases)
@@ -414,6 +431,17 @@ fn from_file(node: &Node, named: &str, context: &mut Context<'_>, found: &mut Fo
         return;
     }
     let name = named.strip_prefix("file://").unwrap_or(named).trim_start_matches("./");
+    if is_workbook(name) {
+        match context.source.sheet(name) {
+            Ok(root) => found.tests.extend(root.items().iter().map(|it| FoundTest {
+                folder: folder_of(name),
+                is_record: true,
+                ..FoundTest::written(it)
+            })),
+            Err(error) => context.unreadable(node, &error),
+        }
+        return;
+    }
     if is_code(name) {
         match transform::reference(name, context) {
             Ok(named) => {
@@ -441,8 +469,7 @@ fn from_file(node: &Node, named: &str, context: &mut Context<'_>, found: &mut Fo
     }
     for name in files {
         let Some(root) = context.tree(node, &name) else { continue };
-        let folder = Path::new(&name).parent().map(|it| it.display().to_string());
-        let folder = folder.unwrap_or_default();
+        let folder = folder_of(&name);
         let is_table = Format::of_path(Path::new(&name)) == Some(Format::Csv);
         for item in list(&root) {
             // A list of further files is not read: promptfoo does not do so, either.
@@ -455,6 +482,16 @@ fn from_file(node: &Node, named: &str, context: &mut Context<'_>, found: &mut Fo
             }
         }
     }
+}
+
+/// Whether a file is a workbook. A sheet of it may be named after it.
+fn is_workbook(name: &str) -> bool {
+    name.split('#').next().is_some_and(|it| it.ends_with(".xlsx"))
+}
+
+/// The folder of a file.
+fn folder_of(name: &str) -> String {
+    Path::new(name).parent().map(|it| it.display().to_string()).unwrap_or_default()
 }
 
 /// Tests that an adapter fetches when the suite is run: rows of Hugging Face, and tables that have an address.
@@ -507,7 +544,7 @@ fn table_address(named: &str) -> Option<String> {
 /// Why tests that are somewhere else are not read.
 fn elsewhere(named: &str) -> Option<&'static str> {
     let name = named.split('#').next().unwrap_or(named);
-    let is_sheet = [".xlsx", ".xls"].iter().any(|it| name.ends_with(it));
+    let is_sheet = name.ends_with(".xls");
     if named.starts_with("https://") || named.starts_with("http://") {
         Some("save it as a file, and name that")
     } else if named.starts_with("az://") {
@@ -579,6 +616,8 @@ pub(super) struct Written {
     pub(super) options: Options,
     pub(super) prompts: Vec<String>,
     pub(super) providers: Vec<String>,
+    /// The reply, where it is not asked for.
+    pub(super) output: Option<String>,
 }
 
 impl Written {
@@ -606,6 +645,10 @@ impl Written {
             options: node.get("options").map(|it| Options::read(it, context)).unwrap_or_default(),
             prompts: crate::cases::texts(node, "prompts"),
             providers: crate::cases::texts(node, "providers"),
+            output: node.get("providerOutput").map(|it| match it.as_str() {
+                Some(text) => text.to_owned(),
+                None => it.to_json().to_string(),
+            }),
         }
     }
 

@@ -17,31 +17,31 @@ const MOST_BYTES: u64 = 1 << 30;
 const MOST_BYTES_IN_ALL: u64 = 4 << 30;
 
 /// Whether bytes begin as an archive does.
-pub(super) fn is_archive(bytes: &[u8]) -> bool {
+pub(crate) fn is_archive(bytes: &[u8]) -> bool {
     bytes.starts_with(b"PK\x03\x04")
 }
 
 /// A member, by its name.
 #[derive(Clone, Debug)]
-pub(super) struct Member {
-    pub(super) name: String,
+pub(crate) struct Member {
+    pub(crate) name: String,
     method: CompressionMethod,
     place: rawzip::ZipArchiveEntryWayfinder,
 }
 
 /// An archive.
 #[derive(Debug)]
-pub(super) struct Archive<'a> {
+pub(crate) struct Archive<'a> {
     path: &'a Path,
     zip: ZipSliceArchive<&'a [u8]>,
     /// In the order of their names.
-    pub(super) members: Vec<Member>,
+    pub(crate) members: Vec<Member>,
     /// Bytes that may still be read.
     left: Cell<u64>,
 }
 
 impl<'a> Archive<'a> {
-    pub(super) fn open(path: &'a Path, bytes: &'a [u8]) -> Result<Self, ResultsError> {
+    pub(crate) fn open(path: &'a Path, bytes: &'a [u8]) -> Result<Self, ResultsError> {
         let broken = |error: rawzip::Error| wrong(path, error.to_string());
         let zip = ZipArchive::from_slice(bytes).map_err(broken)?;
         let mut members = Vec::new();
@@ -56,12 +56,12 @@ impl<'a> Archive<'a> {
     }
 
     /// The member of a name.
-    pub(super) fn find(&self, name: &str) -> Option<&Member> {
+    pub(crate) fn find(&self, name: &str) -> Option<&Member> {
         self.members.iter().find(|it| it.name == name)
     }
 
     /// The text of a member. Its length and its checksum are verified.
-    pub(super) fn text(&self, member: &Member) -> Result<String, ResultsError> {
+    pub(crate) fn text(&self, member: &Member) -> Result<String, ResultsError> {
         let said = |said: String| wrong(self.path, format!("member `{}`: {said}", member.name));
         let entry = self.zip.get_entry(member.place).map_err(|it| said(it.to_string()))?;
         let data = entry.data();

@@ -307,3 +307,136 @@ tests:
     let expected = ["pass", "fail", "pass", "fail", "fail", "pass", "pass"];
     assert_eq!(verdicts(&results), expected, "{why:?}");
 }
+
+#[test]
+fn pages_are_used_as_a_person_would() {
+    const PLAYWRIGHT: &str = r"
+const page = () => {
+  const fields = {};
+  return {
+    goto: async (url) => { fields.url = url; },
+    waitForSelector: async (selector) => { if (selector === '#none') throw new Error('timeout'); },
+    fill: async (selector, text) => { fields[selector] = text; },
+    press: async (selector, key) => { fields.pressed = key; },
+    click: async (selector) => { fields.clicked = selector; },
+    $eval: async (selector, read) => read({ textContent: ` ${fields.url} ${fields['#in']} ${fields.pressed} ${fields.clicked} ` }),
+    content: async () => '<html>',
+  };
+};
+const chromium = { launch: async () => ({ newContext: async () => ({ newPage: async () => page() }), close: async () => {} }) };
+module.exports = { chromium };
+";
+    let config = r"
+prompts: ['{{q}}']
+providers:
+  - id: browser
+    config:
+      steps:
+        - { action: navigate, args: { url: 'http://app/{{q}}' } }
+        - { action: type, args: { selector: '#in', text: '{{prompt}}<enter>' } }
+        - { action: click, args: { selector: '#none', optional: true } }
+        - { action: click, args: { selector: '#go' } }
+        - { action: extract, name: said, args: { selector: '.out' } }
+      transformResponse: extracted.said
+tests: [{ vars: { q: hello } }]
+";
+    let others = [
+        ("node_modules/playwright/index.js", PLAYWRIGHT),
+        ("node_modules/playwright/package.json", r#"{"name": "playwright", "main": "index.js"}"#),
+    ];
+    let (_, results) = ran(config, &others);
+    assert_eq!(replies(&results), ["http://app/hello hello Enter #go"]);
+}
+
+#[test]
+fn filters_of_prompts_and_functions_of_settings_are_called() {
+    let provider = "def call_api(prompt, options, context):\n    return {'output': prompt + ' ' + options['config']['a']['b'] + options['config']['c']}\n";
+    let config = r"
+prompts: ['Say {{ word | loud | twice }}']
+nunjucksFilters: { loud: ./loud.js, twice: file://twice.js }
+providers:
+  - id: file://provider.py
+    config: { a: { b: 'file://made.js:b' }, c: 'file://made.py:c' }
+tests: [{ vars: { word: hey } }]
+";
+    let others = [
+        ("loud.js", "module.exports = (text) => text.toUpperCase();"),
+        ("twice.js", "module.exports = (text) => text + text;"),
+        ("made.js", "module.exports = { b: () => 'B' };"),
+        ("made.py", "def c():\n    return 'C'\n"),
+        ("provider.py", provider),
+    ];
+    let (_, results) = ran(config, &others);
+    assert_eq!(replies(&results), ["Say HEYHEY BC"]);
+}
+
+#[test]
+fn replies_that_tests_bring_are_judged_and_nobody_is_asked() {
+    let config = r"
+prompts: ['Ask {{q}}']
+providers: ['openai:gpt-4o']
+tests:
+  - vars: { q: one }
+    providerOutput: It is {curly} and {{ plain }}.
+    assert: [{ type: contains, value: '{curly}' }, { type: not-contains, value: Ask }]
+";
+    let (_, results) = ran(config, &[]);
+    assert_eq!(verdicts(&results), ["pass"], "{:?}", replies(&results));
+}
+
+#[test]
+fn tests_that_go_on_from_each_other_are_turns() {
+    let config = r#"
+prompts: [file://chat.json]
+providers: [echo]
+defaultTest: { vars: { system: Be brief }, assert: [{ type: contains, value: '{{q}}' }] }
+tests:
+  - { vars: { q: Who? }, metadata: { conversationId: a } }
+  - { vars: { q: 'Where "is" it?' }, metadata: { conversationId: a }, assert: [{ type: contains, value: '{{q}}' }] }
+  - { vars: { q: When? }, metadata: { conversationId: b } }
+"#;
+    let chat = r#"[{"role": "system", "content": {{ system | dump }}},
+{% for it in _conversation %}{"role": "user", "content": {{ it.prompt[it.prompt.length - 1].content | dump }}},
+{"role": "assistant", "content": {{ it.output | dump }}},{% endfor %}
+{"role": "user", "content": {{ q | dump }}}]"#;
+    let (project, results) = ran(config, &[("chat.json", chat)]);
+    assert_eq!(verdicts(&results), ["pass", "pass"]);
+    let cases = project.read("conversations.yaml");
+    assert!(cases.contains("Where \\\"is\\\" it?") && cases.contains("Be brief"), "{cases}");
+    assert!(results[0]["asked"].to_string().contains("Who?"), "{}", results[0]);
+}
+
+#[test]
+fn a_template_may_make_the_messages() {
+    let config = r#"
+prompts: [file://chat.json]
+providers: [echo]
+tests: [{ vars: { earlier: [{ who: user, said: hi }, { who: assistant, said: 'a "b"' }], q: now } }]
+"#;
+    let chat = r#"[{% for it in earlier %}{"role": "{{ it.who }}", "content": {{ it.said | dump }}},{% endfor %}
+{"role": "user", "content": {{ q | dump }}}]"#;
+    let (project, results) = ran(config, &[("chat.json", chat)]);
+    assert!(replies(&results)[0].contains("now"), "{results:?}");
+    let shown = project.shown(&["run", "--dry-run", "--requests", "requests.jsonl"]);
+    let sent = project.read("requests.jsonl");
+    assert!(sent.contains(r#"a \"b\""#) && sent.contains("assistant"), "{shown} {sent}");
+}
+
+#[test]
+fn a_sheet_of_a_workbook_is_read_like_csv() {
+    let workbook = include_bytes!("adapters/tests.xlsx");
+    let config = "prompts: ['{{word}}']\nproviders: [echo]\ntests: file://tests.xlsx#Tests\n";
+    let project = Project::new().file("tests.xlsx", workbook).file("promptfooconfig.yaml", config);
+    let imported = project.shown(&["import", "promptfooconfig.yaml"]);
+    assert!(imported.contains("2 cases from promptfoo: everything was carried over"), "{imported}");
+    project.shown(&["run"]);
+    let results = stored(&project);
+    assert_eq!(replies(&results), ["a & b", "12"]);
+    assert_eq!(verdicts(&results), ["pass", "fail"]);
+    let missing = project.file("promptfooconfig.yaml", config.replace("#Tests", "#None")).shown(&[
+        "import",
+        "promptfooconfig.yaml",
+        "--force",
+    ]);
+    assert!(missing.contains("there is no sheet `None` in it"), "{missing}");
+}

@@ -1,15 +1,38 @@
 // What the adapters beside this file share. Paths start from the folder of the suite.
+import { execFile } from 'node:child_process';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+// Calls a function of a file in Python. What else is printed stands before the last line.
+const PYTHON = `import asyncio, importlib.util, inspect, json, os, sys
+file, name, args = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+sys.path.insert(0, os.path.dirname(file))
+spec = importlib.util.spec_from_file_location("called", file)
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+made = getattr(module, name)(*args)
+if inspect.isawaitable(made):
+    async def waited():
+        return await made
+    made = asyncio.run(waited())
+print("\\n" + json.dumps(made))`;
 
 // A text with `{{ name }}`, `{{ table.name }}` and `{{ name | dump }}` filled in. What is not there is empty.
 export function fill(text, values) {
   return String(text).replace(/\{\{-?\s*([\w.$]+)\s*(?:\|\s*(\w+)\s*)?-?\}\}/g, (_, name, filter) => {
-    const value = name.split('.').reduce((table, key) => table?.[key], values);
-    if (filter === 'dump' || filter === 'tojson') return JSON.stringify(value ?? null);
-    return value === undefined || value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value);
+    const value = valueOf(name, values);
+    return filter === 'dump' || filter === 'tojson' ? JSON.stringify(value ?? null) : written(value);
   });
+}
+
+export const valueOf = (name, values) => name.split('.').reduce((table, key) => table?.[key], values);
+
+export function written(value) {
+  if (value === undefined || value === null) return '';
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
 // The same for all texts of a value.
@@ -36,6 +59,15 @@ export async function load(code, names = []) {
     return new Function(`return (${text});`)();
   }
   return new Function(...names, /\breturn\b/.test(text) ? text : `return (${text});`);
+}
+
+// What a function in Python or JavaScript returns: `FILE` or `FILE:NAME`, else the usual name in Python.
+export async function call(named, usual, args) {
+  const [, file, name] = /^(.*\.\w+)(?::([\w.]+))?$/.exec(named) ?? [];
+  if (!file?.endsWith('.py')) return (await load(`file://${named}`))(...args);
+  const words = ['-c', PYTHON, path.resolve(file), name ?? usual, JSON.stringify(args)];
+  const { stdout } = await run('python3', words, { maxBuffer: 64 << 20 });
+  return JSON.parse(stdout.trim().split('\n').pop());
 }
 
 // A package that is installed for the suite.

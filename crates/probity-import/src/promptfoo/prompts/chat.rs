@@ -32,9 +32,6 @@ pub(super) fn read(raw: &str) -> Result<Asks, String> {
         let value = parse_filled(trimmed).and_then(|it| conversation(&it).transpose());
         return match value {
             Some(messages) => Ok(Asks::Messages(messages?)),
-            None if raw.contains("_conversation") => {
-                Err("`_conversation` is what was said in earlier tests".to_owned())
-            }
             None => Ok(Asks::MessagesTemplate(translate(trimmed)?)),
         };
     }
@@ -313,7 +310,7 @@ mod tests {
           "topic": "{{ ((topic) | string | tojson)[1:-1] }}",
           "n": 1
         }
-        refused `_conversation` is what was said in earlier tests
+        template of messages [{"role": "user", "content": "x"}{% for m in _conversation %}, {"role": "user", "content": "{{ m }}"}{% endfor %}]
         template of messages [{% for m in earlier %}{"role": "user", "content": {{ m | dump }}},{% endfor %}{"role": "user", "content": "x"}]
         template Translate {{ text }}
         "#);

@@ -68,6 +68,7 @@ pub(super) fn meant(id: &str) -> Option<Adapted> {
             let fields = [("package", package), ("export", exported)];
             of("package.mjs", fields.map(|(key, it)| (key, it.to_owned())).to_vec(), &[])
         }
+        "browser" => of("browser.mjs", Vec::new(), &[]),
         "mcp" => of("mcp.mjs", Vec::new(), &[]),
         "transformers" => {
             let (task, model) = rest.split_once(':')?;

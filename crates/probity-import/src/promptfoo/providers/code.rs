@@ -8,7 +8,7 @@ use probity_load::{
     suite::BackendKind,
     template,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     Described, Told,
@@ -17,9 +17,14 @@ use super::{
 };
 use crate::{
     draft::BackendDraft,
-    promptfoo::{Context, transform::is_typescript},
+    promptfoo::{
+        Context,
+        transform::{self, is_typescript},
+    },
 };
 
+/// The key of a value that a function makes, as the adapter for it reads it.
+const FUNCTION: &str = "function";
 /// Keys of `config` that are about how promptfoo runs the code.
 const HOW: &[&str] = &["pythonExecutable", "workers", "timeout"];
 
@@ -62,7 +67,34 @@ pub(super) fn function(
         }
     }
     backend.env = variables_of(path, context);
-    Some(backend)
+    let is_made = backend.config.values().any(is_made);
+    Some(if is_made { configured(backend, context) } else { backend })
+}
+
+/// Whether functions make some of a value.
+fn is_made(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(is_made),
+        Value::Object(map) => {
+            map.len() == 1 && map.contains_key(FUNCTION) || map.values().any(is_made)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
+/// The same function, asked by an adapter that has the functions of its settings called before.
+fn configured(mut backend: BackendDraft, context: &mut Context<'_>) -> BackendDraft {
+    let config = std::mem::take(&mut backend.config);
+    let told = [
+        ("provider", Value::from(backend.file.take().unwrap_or_default())),
+        ("config", Value::Object(config)),
+    ];
+    BackendDraft {
+        kind: BackendKind::Node,
+        adapter: Some(context.adapter("configured.mjs")),
+        config: told.into_iter().map(|(key, it)| (key.to_owned(), it)).collect(),
+        ..backend
+    }
 }
 
 /// Notes that a file needs a Node that runs TypeScript.
@@ -110,12 +142,15 @@ fn filled(
 
 /// What stands in a file that the settings of a function name.
 fn from_file(node: &Node, named: &str, place: &Place<'_>, context: &mut Context<'_>) -> Value {
-    if is_code(named) {
-        let what = format!("`{named}` in the `config` of a function is code");
-        context.lost(node, what, "have the function call it itself");
-        return Value::Null;
+    let code = named.strip_prefix("file://").filter(|it| is_code(it));
+    let Some(code) = code else { return place.tree(node, context) };
+    match transform::reference(code, context) {
+        Ok(named) => json!({ FUNCTION: named }),
+        Err(error) => {
+            context.unreadable(node, &error);
+            Value::Null
+        }
     }
-    place.tree(node, context)
 }
 
 /// The variables of the environment that a file names, as far as that can be seen.

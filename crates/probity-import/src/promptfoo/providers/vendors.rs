@@ -170,7 +170,6 @@ const FOREIGN: &[(&str, &str)] = &[
     ("openinterpreter", "an agent"),
     ("openclaw", "an agent"),
     ("a2a", "an agent protocol"),
-    ("browser", "a browser"),
     ("promptfoo:", "a service of promptfoo"),
     ("agentic:", "a service of promptfoo"),
     ("sequence", "a sequence of prompts"),
