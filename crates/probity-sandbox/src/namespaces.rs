@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     io::{self, BufReader, BufWriter, Write as _},
     mem::MaybeUninit,
+    net::Shutdown,
     os::{
         fd::{AsFd as _, OwnedFd},
         unix::{net::UnixStream, process::CommandExt as _},
@@ -110,6 +111,17 @@ impl Guest<'_> {
                 self.host.forget(&self.live);
                 Err(died(error))
             }
+        }
+    }
+}
+
+impl Drop for Guest<'_> {
+    fn drop(&mut self) {
+        // A tree without a digest is that of a world that is being made: nobody asks for it again.
+        if self.prepared.digest.is_empty() {
+            let _ = self.connection.get_ref().shutdown(Shutdown::Both);
+            // A keeper that is gone has no tree either.
+            let _ = self.live.unload(*self.tree);
         }
     }
 }
@@ -228,8 +240,10 @@ impl Live {
         trees.next += 1;
         let number = Arc::new(trees.next);
         self.load(*number, prepared)?;
-        let held = Held { number: Arc::clone(&number), used };
-        trees.held.insert(prepared.digest.clone(), held);
+        if !prepared.digest.is_empty() {
+            let held = Held { number: Arc::clone(&number), used };
+            trees.held.insert(prepared.digest.clone(), held);
+        }
         Ok(number)
     }
 
@@ -261,16 +275,21 @@ impl Live {
         idle.sort_unstable();
         idle.truncate(MOST_TREES / 2);
         for (_, digest) in idle {
-            let Some(held) = trees.held.remove(&digest) else { continue };
-            let unload = || -> io::Result<Result<(), String>> {
-                let mut connection = self.connect(Errand::Unload)?;
-                connection.set_read_timeout(Some(GRACE))?;
-                send_json(&mut connection, &Load { tree: *held.number })?;
-                receive_json(&mut connection)
-            };
-            unload().map_err(died)?.map_err(Failure::Setup)?;
+            if let Some(held) = trees.held.remove(&digest) {
+                self.unload(*held.number)?;
+            }
         }
         Ok(())
+    }
+
+    fn unload(&self, tree: u32) -> Result<(), Failure> {
+        let unload = || -> io::Result<Result<(), String>> {
+            let mut connection = self.connect(Errand::Unload)?;
+            connection.set_read_timeout(Some(GRACE))?;
+            send_json(&mut connection, &Load { tree })?;
+            receive_json(&mut connection)
+        };
+        unload().map_err(died)?.map_err(Failure::Setup)
     }
 
     /// A connection to a process that does this errand.

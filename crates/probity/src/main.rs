@@ -22,6 +22,9 @@ use crate::{
 };
 
 fn main() -> std::process::ExitCode {
+    if let Some(exit) = probity_sandbox::keep() {
+        return exit;
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),

@@ -25,7 +25,7 @@ use rustix::{
 };
 
 use super::{
-    Doing as _, USER, base, calls,
+    Doing as _, base, calls,
     changes::{self, Layers},
     first::{self, Notice, Start},
     keeper, load,
@@ -35,6 +35,7 @@ use super::{
 use crate::{
     execution::{End, Limits, Output},
     protocol::{Job, Report, Request, Seen, receive_json, send, send_json},
+    world::USER_ID,
 };
 
 /// How long it may take to put a world together.
@@ -133,7 +134,7 @@ fn leave_for_namespaces(keeper: Pid) -> Result<(), String> {
         | UnshareFlags::NEWUTS
         | UnshareFlags::NEWCGROUP;
     sys::unshare(namespaces).doing("making namespaces")?;
-    keeper::map_ids((USER, outside.0), (USER, outside.1))?;
+    keeper::map_ids((USER_ID, outside.0), (USER_ID, outside.1))?;
     keeper::die_with(keeper)?;
     rustix::system::sethostname(b"world").doing("naming the host")
 }

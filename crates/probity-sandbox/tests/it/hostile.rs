@@ -260,7 +260,8 @@ fn attack() {
 }
 
 fn suffer(name: &str, command: &str, must: Must, world: &Playground) {
-    let limits = Limits { time: Duration::from_millis(2500), ..Limits::default() };
+    let time = Duration::from_millis(2500);
+    let limits = Limits { time, memory: 512 << 20, ..Limits::default() };
     let started = Instant::now();
     let execution = world.shell_within(command, &limits);
     let took = started.elapsed();
