@@ -93,12 +93,16 @@ pub(crate) struct Item {
     pub(crate) mode: u32,
     /// Seconds and nanoseconds since 1970.
     pub(crate) modified: (i64, u32),
+    /// Seconds since 1970.
+    pub(crate) accessed: i64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum ItemKind {
     Directory,
     File,
+    /// A file of that many zeros that takes no room; no bytes follow.
+    Hole(u64),
     /// Another name of a file that came before.
     Same(Vec<u8>),
     Link(Vec<u8>),

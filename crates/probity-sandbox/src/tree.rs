@@ -44,6 +44,7 @@ impl<W: Write> Sender<'_, W> {
             path: self.name(path),
             mode: found.mode() & 0o7777,
             modified: (found.mtime(), nanoseconds),
+            accessed: found.atime(),
             kind,
         };
         send_json(self.to, &item)?;
@@ -59,7 +60,7 @@ impl<W: Write> Sender<'_, W> {
                     entries.iter().try_for_each(|entry| self.entry(&entry.path()))
                 })
             }
-            ItemKind::Same(_) | ItemKind::Link(_) | ItemKind::Pipe => Ok(()),
+            ItemKind::Hole(_) | ItemKind::Same(_) | ItemKind::Link(_) | ItemKind::Pipe => Ok(()),
         }
     }
 
@@ -79,6 +80,8 @@ impl<W: Write> Sender<'_, W> {
             Ok(ItemKind::Link(fs::read_link(path)?.as_os_str().as_bytes().to_vec()))
         } else if kind.is_fifo() {
             Ok(ItemKind::Pipe)
+        } else if kind.is_file() && found.len() > 0 && found.blocks() == 0 && is_hole(path)? {
+            Ok(ItemKind::Hole(found.len()))
         } else if kind.is_file() {
             Ok(ItemKind::File)
         } else {
@@ -92,6 +95,16 @@ impl<W: Write> Sender<'_, W> {
     fn name(&self, path: &Path) -> Vec<u8> {
         let name = path.strip_prefix(self.root).unwrap_or(path);
         name.as_os_str().as_bytes().to_vec()
+    }
+}
+
+/// Whether there is nothing but zeros that were never written. Some file systems have small files in no block of their own.
+fn is_hole(path: &Path) -> io::Result<bool> {
+    let file = fs::File::open(path)?;
+    match rustix::fs::seek(&file, rustix::fs::SeekFrom::Data(0)) {
+        Ok(_) => Ok(false),
+        Err(rustix::io::Errno::NXIO) => Ok(true),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -22,6 +22,10 @@ use crate::{
 };
 
 fn main() -> std::process::ExitCode {
+    // The program starts itself again as the keeper of its sandbox.
+    if let Some(exit) = probity_sandbox::keep() {
+        return exit;
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),

@@ -142,7 +142,13 @@ impl Judge<'_> {
     ) -> Result<Option<Effect>, JudgeError> {
         let since = self.seconds();
         let run = |command: &Command| self.sandbox.execute(prepared, command, &self.limits);
-        let (left, right) = (run(&pair.commands[0])?, run(&pair.commands[1])?);
+        let [left, right] = &pair.commands;
+        let (left, right) = std::thread::scope(|scope| {
+            let left = scope.spawn(|| run(left));
+            let right = run(right);
+            (left.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), right)
+        });
+        let (left, right) = (left?, right?);
         shown.likeness.extend(likeness(&left, &right, since));
         let outcome = compare(&left, &right, pair.leniency, since);
         let name = prepared.name.clone();

@@ -32,6 +32,7 @@ fn tree(from: &mut BufReader<UnixStream>) -> io::Result<()> {
         match &item.kind {
             ItemKind::Directory => fs::create_dir(&path)?,
             ItemKind::File => fs::write(&path, receive(from)?)?,
+            ItemKind::Hole(size) => fs::File::create(&path)?.set_len(*size)?,
             ItemKind::Same(first) => fs::hard_link(below(&root, first)?, &path)?,
             ItemKind::Link(target) => symlink(OsStr::from_bytes(target), &path)?,
             ItemKind::Pipe => {
@@ -41,9 +42,11 @@ fn tree(from: &mut BufReader<UnixStream>) -> io::Result<()> {
         match item.kind {
             // What is written into a directory changes its time, and its mode may forbid it.
             ItemKind::Directory => directories.push((path, item)),
-            ItemKind::File | ItemKind::Same(_) | ItemKind::Link(_) | ItemKind::Pipe => {
-                finish(&path, &item)?
-            }
+            ItemKind::File
+            | ItemKind::Hole(_)
+            | ItemKind::Same(_)
+            | ItemKind::Link(_)
+            | ItemKind::Pipe => finish(&path, &item)?,
         }
     }
     directories.iter().rev().try_for_each(|(path, item)| finish(path, item))
@@ -55,7 +58,8 @@ fn finish(path: &Path, item: &Item) -> io::Result<()> {
     }
     let (seconds, nanoseconds) = item.modified;
     let modified = Timespec { tv_sec: seconds, tv_nsec: nanoseconds.into() };
-    let times = Timestamps { last_access: modified, last_modification: modified };
+    let accessed = Timespec { tv_sec: item.accessed, tv_nsec: 0 };
+    let times = Timestamps { last_access: accessed, last_modification: modified };
     utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW).map_err(io::Error::from)
 }
 
