@@ -32,6 +32,9 @@ pub struct World {
     pub name: String,
     /// What it is good for, in a sentence.
     pub about: String,
+    /// Its names have blanks, quotes or dashes in them, over which careless commands stumble. What only such a world shows
+    /// is a caveat.
+    pub odd: bool,
     /// Whose commands run.
     pub user: String,
     /// The group of that user.

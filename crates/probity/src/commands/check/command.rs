@@ -367,16 +367,19 @@ fn tell_comparison(against: &Against, out: &mut String) {
 fn tell_effect(run: &Result<Effect, String>, out: &mut String) {
     let _ = match run {
         Err(reason) => writeln!(out, "not executed: {reason}"),
-        Ok(Effect { verdict, reason, difference, .. }) => {
+        Ok(Effect { verdict, reason, difference, caveat, .. }) => {
             let word = match verdict {
                 compare::Verdict::SameEffect => "the same effect",
                 compare::Verdict::Different => "another effect",
                 compare::Verdict::Unknown => "the effect is unknown",
             };
-            let told = writeln!(out, "executed: {word}: {reason}");
-            match difference {
-                Some(difference) => writeln!(out, "  {difference}"),
-                None => told,
+            let _ = writeln!(out, "executed: {word}: {reason}");
+            if let Some(difference) = difference {
+                let _ = writeln!(out, "  {difference}");
+            }
+            match caveat {
+                Some(caveat) => writeln!(out, "  but with odd names: {caveat}"),
+                None => Ok(()),
             }
         }
     };
