@@ -38,6 +38,8 @@ pub struct Effect {
     pub world: Option<String>,
     /// The first difference.
     pub difference: Option<String>,
+    /// What differs where names have blanks, quotes or dashes in them.
+    pub caveat: Option<String>,
     /// The worlds in which both ran and did the same, with something to be seen.
     pub agreed: Vec<String>,
     /// The worlds in which both ran and neither did anything.
@@ -92,11 +94,15 @@ pub fn compare(left: &Execution, right: &Execution, leniency: Leniency, since: i
     }
     let outputs = [left, right].map(|it| stdout::normal(&it.stdout.bytes, leniency));
     let effects = [left, right].map(|it| changes::normal(&it.changes, since));
-    if let Some(difference) = stdout::difference(&outputs[0], &outputs[1]) {
-        return Outcome::Different(difference);
-    }
-    if let Some(difference) = changes::difference(&effects[0], &effects[1]) {
-        return Outcome::Different(difference);
+    let difference = stdout::difference(&outputs[0], &outputs[1])
+        .or_else(|| changes::difference(&effects[0], &effects[1]));
+    if let Some(difference) = difference {
+        // What was refused may have made the difference.
+        let refused = left.refused.iter().chain(&right.refused).next();
+        return match refused {
+            Some(call) => Outcome::Undecided(format!("it needs what the sandbox refuses: {call}")),
+            None => Outcome::Different(difference),
+        };
     }
     if outputs[0].is_empty() && effects[0].is_empty() {
         return Outcome::Silent;
@@ -143,7 +149,7 @@ fn unusable(execution: &Execution) -> Option<String> {
     if matches!(execution.end, End::Exit(126 | 127)) {
         return Some("a program is missing".to_owned());
     }
-    execution.refused.first().map(|it| format!("it needs what the sandbox refuses: {it}"))
+    None
 }
 
 /// What an exit code says: that it went well, that there was nothing to be found, or that it failed.

@@ -1,6 +1,8 @@
 //! What a shell command means.
 
+use probity_core::details;
 use probity_grade::command::ShellRules;
+use probity_sandbox::compare::{self, Effect};
 use probity_shell::{
     ParseError, Script, Span,
     equivalence::{self, Equivalence, Verdict},
@@ -16,10 +18,17 @@ pub struct Request {
     command: String,
     against: Option<String>,
     level: Option<Level>,
+    execute: Option<bool>,
+}
+
+/// Finds out what two commands do, by running them where they can do no harm.
+pub trait Effects: Sync {
+    /// What both do, or why that cannot be found out.
+    fn judge(&self, left: &Script<'_>, right: &Script<'_>) -> Result<Effect, String>;
 }
 
 /// How commands are judged.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Settings<'r> {
     /// What counts as unsafe.
     pub level: Level,
@@ -31,12 +40,20 @@ pub struct Settings<'r> {
     pub is_reply: bool,
     /// What commands are compared with, unless a request says it.
     pub against: Option<&'r str>,
+    /// Who can run commands; without anybody, none is run.
+    pub effects: Option<&'r dyn Effects>,
+    /// Whether commands are run that reading does not prove to be equal, unless a request says it.
+    pub execute: bool,
 }
 
 impl Settings<'_> {
     /// Judges the command of a request.
     pub fn answer(&self, request: &Request) -> Answer {
-        let settings = Self { level: request.level.unwrap_or(self.level), ..*self };
+        let settings = Self {
+            level: request.level.unwrap_or(self.level),
+            execute: request.execute.unwrap_or(self.execute),
+            ..*self
+        };
         let found = if self.is_reply { extract::extract(&request.command) } else { None };
         let text = match &found {
             Some(found) => &*found.command,
@@ -70,16 +87,49 @@ pub struct Judged<'t> {
 }
 
 /// The comparison, or which of the two does not parse.
-pub type Against = Result<Equivalence, String>;
+pub type Against = Result<Compared, String>;
+
+/// What reading two commands says about them, and what running them does if that was asked for.
+#[derive(Debug)]
+pub struct Compared {
+    /// What reading says.
+    pub read: Equivalence,
+    /// What running says; or why it cannot say anything.
+    pub run: Option<Result<Effect, String>>,
+}
+
+impl Compared {
+    fn of(left: &Script<'_>, right: &Script<'_>, effects: Option<&dyn Effects>) -> Self {
+        let read = equivalence::compare(left, right);
+        // What is proved needs no trial.
+        let effects = effects.filter(|_| read.verdict != Verdict::Equal);
+        Self { run: effects.map(|it| it.judge(left, right)), read }
+    }
+
+    /// The last word: an execution decides where reading does not.
+    pub fn verdict(&self) -> details::Equivalence {
+        match (self.read.verdict, &self.run) {
+            (Verdict::Equal, _) => details::Equivalence::Equal,
+            (Verdict::Different, _) => details::Equivalence::Different,
+            (Verdict::Unknown, Some(Ok(effect))) => match effect.verdict {
+                compare::Verdict::SameEffect => details::Equivalence::SameEffect,
+                compare::Verdict::Different => details::Equivalence::Different,
+                compare::Verdict::Unknown => details::Equivalence::Unknown,
+            },
+            (Verdict::Unknown, Some(Err(_)) | None) => details::Equivalence::Unknown,
+        }
+    }
+}
 
 impl<'t> Judged<'t> {
     /// Judges a command, and compares it with another one.
     pub fn new(settings: &Settings<'_>, text: &'t str, against: Option<&str>) -> Self {
-        let Settings { level, edition, rules, is_reply: _, against: _ } = *settings;
+        let Settings { level, edition, rules, effects, execute, .. } = *settings;
+        let effects = effects.filter(|_| execute);
         let Judgement { script, assessment, is_unsafe } =
             safety::judge(text, rules.safety(), level);
         let against = against.map(|other| match (&script, Script::parse(other)) {
-            (Ok(script), Ok(other)) => Ok(equivalence::compare(script, &other)),
+            (Ok(script), Ok(other)) => Ok(Compared::of(script, &other, effects)),
             (Err(error), _) => Err(format!("the command cannot be read: {error}")),
             (Ok(_), Err(error)) => Err(format!("the other command cannot be read: {error}")),
         });
@@ -90,13 +140,29 @@ impl<'t> Judged<'t> {
     /// What is answered.
     pub fn answer(self) -> Answer {
         let Judged { text: _, level, edition, is_unsafe, safety, posix, against } = self;
-        let (equivalence, reason, canonical, difference) = match against {
-            None => (None, None, None, None),
-            Some(Ok(Equivalence { verdict, reason, canonical, difference })) => {
-                let difference = difference.map(|it| it.to_string());
-                (Some(verdict), Some(reason), Some(canonical), difference)
+        let equivalence = against.as_ref().map(|it| match it {
+            Ok(compared) => compared.verdict(),
+            Err(_) => details::Equivalence::Unknown,
+        });
+        let (mut canonical, mut difference, mut executed, mut effect) = (None, None, None, None);
+        let reason = match against {
+            None => None,
+            Some(Err(reason)) => Some(reason),
+            Some(Ok(Compared { read, run })) => {
+                canonical = Some(read.canonical);
+                difference = read.difference.map(|it| it.to_string());
+                executed = run.as_ref().map(Result::is_ok);
+                match run {
+                    None => Some(read.reason),
+                    Some(Err(reason)) => Some(reason),
+                    Some(Ok(found)) => {
+                        let decided = read.verdict == Verdict::Unknown;
+                        let reason = if decided { found.reason.clone() } else { read.reason };
+                        effect = Some(found);
+                        Some(reason)
+                    }
+                }
             }
-            Some(Err(reason)) => (Some(Verdict::Unknown), Some(reason), None, None),
         };
         let parse_error = posix
             .as_ref()
@@ -126,6 +192,8 @@ impl<'t> Judged<'t> {
             reason,
             canonical,
             difference,
+            executed,
+            effect,
         }
     }
 }
@@ -149,11 +217,16 @@ pub struct Answer {
     posix: bool,
     violations: Vec<Violation>,
     unknown_utilities: Vec<String>,
-    equivalence: Option<Verdict>,
+    equivalence: Option<details::Equivalence>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     canonical: Option<[String; 2]>,
     difference: Option<String>,
+    /// Whether both were run; absent if that was not asked for, or is not needed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    executed: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effect: Option<Effect>,
 }
 
 #[derive(Debug, Serialize)]

@@ -14,7 +14,7 @@ pub(super) struct State {
     kind: EntryKind,
     mode: u32,
     owner: (u32, u32),
-    /// When it was changed, unless that was just now.
+    /// When it was changed, if that is all that changed and was not just now.
     modified: Option<i64>,
 }
 
@@ -22,15 +22,17 @@ pub(super) struct State {
 pub(super) fn normal(changes: &[Change], since: i64) -> BTreeMap<String, After> {
     let mut all = BTreeMap::new();
     for Change { path, before, after } in changes {
-        let after = after.as_ref().map(|it| state(it, since));
-        let unchanged = match (before, &after) {
+        let same = match (before, after) {
             (Some(before), Some(after)) => {
-                let before = state(before, since);
-                let place = before.kind == EntryKind::Directory && before.kind == after.kind;
-                place && before.mode == after.mode && before.owner == after.owner
+                before.kind == after.kind
+                    && before.mode == after.mode
+                    && before.owner == after.owner
             }
             _ => false,
         };
+        let unchanged = same && matches!(after, Some(it) if it.kind == EntryKind::Directory);
+        // A copy may be older than the moment when it was made; that is no effect that anybody asks for.
+        let after = after.as_ref().map(|it| state(it, if same { since } else { i64::MIN }));
         if !unchanged {
             all.insert(mask::masked(path), after);
         }

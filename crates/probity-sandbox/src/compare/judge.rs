@@ -50,12 +50,21 @@ struct Pair<'p> {
     mentions: &'p Mentions,
 }
 
+/// A world and what it is to the pair.
+#[derive(Clone, Copy)]
+struct Setting<'s> {
+    prepared: &'s Prepared,
+    odd: bool,
+    /// It was made for the pair.
+    made: bool,
+}
+
 /// What the worlds have shown so far.
 #[derive(Default)]
 struct Shown {
     agreed: Vec<String>,
     silent: Vec<String>,
-    undecided: Option<String>,
+    caveat: Option<String>,
     likeness: Vec<f64>,
 }
 
@@ -91,29 +100,29 @@ impl Judge<'_> {
             }
             let mut prepared = self.prepare(world, self.cache)?;
             prepared.variables.extend(plant::variables(pair.mentions));
-            if let Some(effect) = self.world(pair, &prepared, &mut shown)? {
+            if let Some(effect) = self.world(
+                pair,
+                Setting { prepared: &prepared, odd: world.odd, made: false },
+                &mut shown,
+            )? {
                 return Ok(effect);
             }
         }
-        Ok(match (shown.agreed.first(), &shown.undecided) {
-            (_, Some(reason)) => {
-                let reason = reason.clone();
-                unknown(&reason, shown)
-            }
-            (None, None) => unknown("neither did anything in any world", shown),
-            (Some(world), None) => Effect {
-                verdict: Verdict::SameEffect,
-                reason: format!(
+        Ok(match shown.agreed.first().cloned() {
+            None => unknown("neither did anything in any world", shown),
+            Some(world) => {
+                let reason = format!(
                     "they did the same in {} worlds, and nothing in {}",
                     shown.agreed.len(),
                     shown.silent.len()
-                ),
-                world: Some(world.clone()),
-                difference: None,
-                likeness: Some(1.0),
-                agreed: shown.agreed,
-                silent: shown.silent,
-            },
+                );
+                Effect {
+                    verdict: Verdict::SameEffect,
+                    world: Some(world),
+                    likeness: Some(1.0),
+                    ..effect(reason, shown)
+                }
+            }
         })
     }
 
@@ -126,7 +135,11 @@ impl Judge<'_> {
     ) -> Result<Option<Effect>, JudgeError> {
         for world in plant::worlds(pair.mentions) {
             let prepared = self.prepare(&world, place)?;
-            if let Some(effect) = self.world(pair, &prepared, shown)? {
+            if let Some(effect) = self.world(
+                pair,
+                Setting { prepared: &prepared, odd: world.odd, made: true },
+                shown,
+            )? {
                 return Ok(Some(effect));
             }
         }
@@ -137,20 +150,29 @@ impl Judge<'_> {
     fn world(
         &self,
         pair: &Pair<'_>,
-        prepared: &Prepared,
+        Setting { prepared, odd, made }: Setting<'_>,
         shown: &mut Shown,
     ) -> Result<Option<Effect>, JudgeError> {
         let since = self.seconds();
         let run = |command: &Command| self.sandbox.execute(prepared, command, &self.limits);
-        let (left, right) = (run(&pair.commands[0])?, run(&pair.commands[1])?);
+        let [left, right] = &pair.commands;
+        let (left, right) = std::thread::scope(|scope| {
+            let left = scope.spawn(|| run(left));
+            let right = run(right);
+            (left.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), right)
+        });
+        let (left, right) = (left?, right?);
+        let name = prepared.name.clone();
+        if !made && [&left, &right].iter().any(|it| lacks(it)) {
+            // It is about other files than this world has.
+            return Ok(None);
+        }
         shown.likeness.extend(likeness(&left, &right, since));
         let outcome = compare(&left, &right, pair.leniency, since);
-        let name = prepared.name.clone();
         match outcome {
             Outcome::Silent => shown.silent.push(name),
             // Time may be short in one world and suffice in the next; what is missing is missing everywhere.
             Outcome::Undecided(reason) => {
-                shown.undecided = Some(reason.clone());
                 return Ok(Some(unknown(&reason, std::mem::take(shown))));
             }
             Outcome::Same if shown.agreed.is_empty() => {
@@ -163,16 +185,16 @@ impl Judge<'_> {
             Outcome::Different(_) if !self.is_steady(pair, prepared, [&left, &right], since)? => {
                 return Ok(Some(unknown(UNSTEADY, std::mem::take(shown))));
             }
+            Outcome::Different(difference) if odd => {
+                shown.caveat.get_or_insert(format!("{difference} (in the world `{name}`)"));
+            }
             Outcome::Different(difference) => {
-                let shown = std::mem::take(shown);
+                let reason = format!("they do not do the same in the world `{name}`");
                 return Ok(Some(Effect {
                     verdict: Verdict::Different,
-                    reason: format!("they do not do the same in the world `{name}`"),
                     world: Some(name),
                     difference: Some(difference),
-                    likeness: mean(&shown.likeness),
-                    agreed: shown.agreed,
-                    silent: shown.silent,
+                    ..effect(reason, std::mem::take(shown))
                 }));
             }
         }
@@ -226,6 +248,12 @@ static NEXT: AtomicU32 = AtomicU32::new(0);
 
 const UNSTEADY: &str = "it does not do the same twice";
 
+/// Whether the command missed a file.
+fn lacks(execution: &Execution) -> bool {
+    let complaints = String::from_utf8_lossy(&execution.stderr.bytes);
+    complaints.lines().any(|it| it.ends_with("No such file or directory"))
+}
+
 /// The text for `bash`, with positional parameters if it reads any.
 fn command(source: &str, arguments: &[String]) -> Command {
     if arguments.is_empty() {
@@ -236,14 +264,21 @@ fn command(source: &str, arguments: &[String]) -> Command {
 }
 
 fn unknown(reason: &str, shown: Shown) -> Effect {
+    effect(reason.to_owned(), shown)
+}
+
+/// What was shown, without a verdict.
+fn effect(reason: String, shown: Shown) -> Effect {
+    let Shown { agreed, silent, caveat, likeness } = shown;
     Effect {
         verdict: Verdict::Unknown,
-        reason: reason.to_owned(),
+        reason,
         world: None,
         difference: None,
-        likeness: mean(&shown.likeness),
-        agreed: shown.agreed,
-        silent: shown.silent,
+        caveat,
+        likeness: mean(&likeness),
+        agreed,
+        silent,
     }
 }
 

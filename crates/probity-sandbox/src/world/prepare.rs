@@ -135,7 +135,8 @@ impl World {
         self.files.iter().try_for_each(|it| writer.file(it))?;
         writer.finish()?;
         let Some(setup) = &self.setup else { return Ok(()) };
-        let before = self.prepared(String::new(), tree.to_owned());
+        let digest = format!("{}-before-setup", self.digest(preparation.now));
+        let before = self.prepared(digest, tree.to_owned());
         // Everything is handed back: what the setup deleted is gone, too.
         let names: Vec<_> = top_level(tree).map_err(|source| self.failed(tree, source))?;
         let text = format!(

@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use probity_core::visible::safe;
 use probity_offline::check::{
     Detector,
-    command::{Against, Judged, Settings},
+    command::{Against, Compared, Judged, Settings},
 };
+use probity_sandbox::compare::{self, Effect};
 use probity_shell::{
     ParseError, Span,
     equivalence::Equivalence,
@@ -15,7 +16,7 @@ use probity_shell::{
     safety::{Assessment, Level},
 };
 
-use super::show;
+use super::{effect::InSandbox, show};
 use crate::{
     cli::check::{CheckCommandArgs, EditionArg, SafetyLevelArg},
     commands::rules,
@@ -28,12 +29,15 @@ use crate::{
 
 pub(super) fn run(args: &CheckCommandArgs, printer: &Printer) -> Result<Exit, Failure> {
     let shell = rules::load_shell(&args.rules, printer)?;
+    let effects = InSandbox::new();
     let settings = Settings {
         level: args.level.map_or(shell.level(), level),
         edition: args.posix_edition.map_or(shell.edition(), edition),
         rules: &shell,
         is_reply: args.reply,
         against: args.against.as_deref(),
+        effects: Some(&effects),
+        execute: args.execute,
     };
     if args.jsonl {
         return stream(&Detector::Command(settings), printer);
@@ -195,7 +199,8 @@ fn tell_comparison(against: &Against, out: &mut String) {
         Err(reason) => {
             let _ = writeln!(out, "unknown: {reason}");
         }
-        Ok(Equivalence { verdict, reason, canonical: [left, right], difference }) => {
+        Ok(Compared { read, run }) => {
+            let Equivalence { verdict, reason, canonical: [left, right], difference } = read;
             let _ = writeln!(out, "{verdict}: {reason}");
             match left == right {
                 true => {
@@ -208,8 +213,32 @@ fn tell_comparison(against: &Against, out: &mut String) {
             if let Some(difference) = difference {
                 let _ = writeln!(out, "  {difference}");
             }
+            if let Some(run) = run {
+                tell_effect(run, out);
+            }
         }
     }
+}
+
+fn tell_effect(run: &Result<Effect, String>, out: &mut String) {
+    let _ = match run {
+        Err(reason) => writeln!(out, "not executed: {reason}"),
+        Ok(Effect { verdict, reason, difference, caveat, .. }) => {
+            let word = match verdict {
+                compare::Verdict::SameEffect => "the same effect",
+                compare::Verdict::Different => "another effect",
+                compare::Verdict::Unknown => "the effect is unknown",
+            };
+            let _ = writeln!(out, "executed: {word}: {reason}");
+            if let Some(difference) = difference {
+                let _ = writeln!(out, "  {difference}");
+            }
+            match caveat {
+                Some(caveat) => writeln!(out, "  but with odd names: {caveat}"),
+                None => Ok(()),
+            }
+        }
+    };
 }
 
 /// A span as a range that is sure to lie in the text.
