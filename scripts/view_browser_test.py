@@ -241,13 +241,13 @@ def follow(page, base):
     check(page.locator(".standing").is_visible(), "the verdict follows by itself")
 
 
-def rate(browser, base, case, **settings):
+def rate(browser, base, case, name, **settings):
     """Somebody says everything that can be said of a case, and sees it when they come back."""
     context = browser.new_context(viewport={"width": 1280, "height": 900}, **settings)
     page = watch(context.new_page(), base)
     page.goto(case)
     check(page.locator(".say-verdict").count() == 0, "who says something is asked first")
-    page.locator("#your-name").fill(f"Ada {HOSTILE_NAME}")
+    page.locator("#your-name").fill(name)
     page.locator("#your-name").press("Enter")
     page.locator(".say-verdict button").first.wait_for()
     page.locator(".say-verdict button", has_text="Wrong").click()
@@ -282,15 +282,18 @@ def rate_all(browser, run_id):
     """Two raters, one of them without scripts and one in the dark; both then see how far they agree."""
     with served("--allow-edit") as base:
         case = f"{base}/runs/{run_id}/cases/answer%2F013"
-        rate(browser, base, case, java_script_enabled=False).close()
-        context = rate(browser, base, case, color_scheme="dark")
+        rate(browser, base, case, f"Ada {HOSTILE_NAME}", java_script_enabled=False).close()
+        context = rate(browser, base, case, "Bob", color_scheme="dark")
         page = watch(context.new_page(), base)
         for at in (14, 15):
             page.goto(f"{base}/runs/{run_id}/cases/answer%2F0{at}")
             page.locator(".say-verdict button", has_text="Right").click()
             page.wait_for_selector(".say-verdict [aria-pressed=true]")
         page.goto(f"{base}/runs/{run_id}")
-        check("2 of 2 marks confirm the verdict" in page.locator(".people-of-run").inner_text(), "a run tells what people said")
+        text = page.locator(".people-of-run").inner_text()
+        check("2 of 2 marks confirm the verdict" in text, f"a run tells what people said: {text}")
+        agreed = page.locator(".agreements tbody tr").inner_text().split("\t")
+        check(agreed[:4] == ["overall", f"Ada {HOSTILE_NAME}, Bob", "1", "100 %"], f"and how far they agree: {agreed}")
         state = context.storage_state()
         context.close()
         pictures(browser, base, {"rating": f"/runs/{run_id}/cases/answer%2F013", "rated": f"/runs/{run_id}"}, storage_state=state)

@@ -225,3 +225,6 @@ fn by_score(record: &CaseRecord, number: usize, assertion: &Assertion) -> Vec<(S
 fn as_points(score: f64) -> u8 {
     (1.0 + 4.0 * score.clamp(0.0, 1.0)).round() as u8
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,6 +17,7 @@ use hyper::{
 };
 
 use crate::{
+    Edits,
     address::without,
     edit,
     problem::Problem,
@@ -33,6 +34,7 @@ const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 pub(crate) struct Guard {
     address: SocketAddr,
     token: Option<String>,
+    edits: Option<Edits>,
 }
 
 /// What becomes of somebody who may come in.
@@ -44,21 +46,22 @@ pub(crate) enum Entry {
 }
 
 impl Guard {
-    pub(crate) fn new(address: SocketAddr) -> io::Result<Self> {
+    pub(crate) fn new(address: SocketAddr, edits: Option<Edits>) -> io::Result<Self> {
         let token = match address.ip().is_loopback() {
             true => None,
             false => Some(new_token()?),
         };
-        Ok(Self { address, token })
+        Ok(Self { address, token, edits })
     }
 
     pub(crate) fn token(&self) -> Option<&str> {
         self.token.as_deref()
     }
 
-    pub(crate) fn admit(&self, head: &Parts, takes_edits: bool) -> Result<Entry, Problem> {
-        let is_edit =
-            takes_edits && head.method == Method::POST && edit::is_address(head.uri.path());
+    pub(crate) fn admit(&self, head: &Parts) -> Result<Entry, Problem> {
+        let is_edit = self.edits.is_some()
+            && head.method == Method::POST
+            && edit::is_address(head.uri.path());
         if !is_edit && head.method != Method::GET && head.method != Method::HEAD {
             return Err(Problem::not_allowed());
         }
@@ -209,7 +212,11 @@ mod tests {
     use super::*;
 
     fn guard(address: &str) -> Guard {
-        Guard::new(address.parse().unwrap()).unwrap()
+        Guard::new(address.parse().unwrap(), None).unwrap()
+    }
+
+    fn editable(address: &str) -> Guard {
+        Guard::new(address.parse().unwrap(), Some(Edits { now_ms: || 0 })).unwrap()
     }
 
     fn head(target: &str, headers: &[(&str, &str)]) -> Parts {
@@ -221,7 +228,7 @@ mod tests {
     }
 
     fn status(guard: &Guard, target: &str, headers: &[(&str, &str)]) -> u16 {
-        match guard.admit(&head(target, headers), false) {
+        match guard.admit(&head(target, headers)) {
             Ok(Entry::Granted) => 200,
             Ok(Entry::Exchange(response)) => response.status().as_u16(),
             Err(problem) => problem.status.as_u16(),
@@ -289,7 +296,7 @@ mod tests {
         let bearer = format!("Bearer {token}");
         assert_eq!(status(&guard, "/", &[host, ("authorization", &bearer)]), 200);
         let target = format!("/runs/x?a=1&token={token}&b=2");
-        let Ok(Entry::Exchange(response)) = guard.admit(&head(&target, &[host]), false) else {
+        let Ok(Entry::Exchange(response)) = guard.admit(&head(&target, &[host])) else {
             panic!("the token is exchanged")
         };
         assert_eq!(response.headers()["location"], "/runs/x?a=1&b=2");
@@ -299,25 +306,25 @@ mod tests {
 
     #[test]
     fn nothing_but_reading_is_allowed() {
-        let guard = guard("127.0.0.1:7000");
-        for (target, takes_edits) in [("/", false), ("/", true), ("/person", false)] {
+        let [fixed, open] = [guard, editable].map(|make| make("127.0.0.1:7000"));
+        for (target, guard) in [("/", &fixed), ("/", &open), ("/person", &fixed)] {
             let mut head = head(target, &[("host", "localhost:7000")]);
             for method in [Method::POST, Method::PUT, Method::DELETE, Method::OPTIONS] {
                 head.method = method;
-                let refused = guard.admit(&head, takes_edits).err().map(|it| it.status.as_u16());
-                assert_eq!(refused, Some(405), "{target} {takes_edits}");
+                let refused = guard.admit(&head).err().map(|it| it.status.as_u16());
+                assert_eq!(refused, Some(405), "{target} {guard:?}");
             }
         }
     }
 
     #[test]
     fn an_edit_comes_from_a_page_of_ours() {
-        let guard = guard("127.0.0.1:7000");
+        let guard = editable("127.0.0.1:7000");
         let status = |more: &[(&str, &str)]| {
             let all: Vec<_> = [("host", "localhost:7000")].iter().chain(more).copied().collect();
             let mut head = head("/runs/r/cases/c/remarks", &all);
             head.method = Method::POST;
-            guard.admit(&head, true).err().map(|it| it.status.as_u16())
+            guard.admit(&head).err().map(|it| it.status.as_u16())
         };
         let origin = ("origin", "http://localhost:7000");
         assert_eq!(status(&[origin]), None);

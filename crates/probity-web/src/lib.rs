@@ -91,7 +91,7 @@ impl Server {
     pub async fn bind(options: Options) -> io::Result<Self> {
         let listener = TcpListener::bind(options.address).await?;
         let address = listener.local_addr()?;
-        let guard = Arc::new(Guard::new(address)?);
+        let guard = Arc::new(Guard::new(address, options.edits)?);
         let editing = options.edits.map(Editing::new).transpose()?.map(Arc::new);
         Ok(Self { listener, site: Arc::new(Site::new(options)), guard, editing, address })
     }
@@ -155,7 +155,7 @@ struct Shared {
 async fn answer(shared: &Shared, request: Request<Incoming>) -> Response {
     let (head, body) = request.into_parts();
     let path = head.uri.path();
-    let response = match shared.guard.admit(&head, shared.editing.is_some()) {
+    let response = match shared.guard.admit(&head) {
         Ok(guard::Entry::Granted) => match &shared.editing {
             Some(editing) if head.method == Method::POST => {
                 edit::answer(&shared.site, editing, &head, body).await
