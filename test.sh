@@ -38,6 +38,12 @@ if ! command -v python3 >/dev/null || ! command -v node >/dev/null; then
   as_root apt-get update -qq
   as_root apt-get install -y -qq python3 nodejs
 fi
+# What the browser checks pages with comes from npm.
+if [ $quick = false ] && ! command -v npm >/dev/null; then
+  step 'installing npm'
+  as_root apt-get update -qq
+  as_root apt-get install -y -qq npm
+fi
 # The browser and the model are driven by Python.
 if [ $quick = false ] && ! python3 -c 'import ensurepip, venv' 2>/dev/null; then
   step 'installing Python'

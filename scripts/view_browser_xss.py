@@ -62,17 +62,17 @@ def write(work):
     with open(f"{work}/x.jsonl", "w") as out:
         for at, text in enumerate(PAYLOADS):
             plain = text.replace("\x00", "")
-            case = {"id": plain, "prompt": plain, "tags": [plain, f"tag {at}"], "notes": plain, "difficulty": plain, "system": plain,
-                    "prompt_vars": {"name": plain},
-                    "assert": [{"type": "contains", "value": plain + ("" if at % 2 else " not there"), "metric": plain}]}
-            if at % 4 == 0:
-                case["assert"].append({"type": "llm-rubric", "value": plain, "metric": "judged " + plain})
+            asked = f"{{% raw %}}{plain}{{% endraw %}}"
+            case = {"id": f"hostile/{at:03}", "prompt": asked, "tags": [plain, f"tag {at}"], "notes": plain, "difficulty": plain, "system": asked,
+                    "assert": [{"type": "contains", "value": asked + ("" if at % 2 else " not there"), "metric": plain}]}
+            if at % 4 == 1:
+                case["assert"].append({"type": "llm-rubric", "value": asked, "metric": "judged " + plain})
             out.write(json.dumps(case) + "\n")
     judge = """import json, sys
 text = sys.stdin.read()
 texts = json.load(open(sys.argv[1]))
 text = next((it for it in texts if it in text), texts[0])
-print(json.dumps({"pass": False, "score": 0.2, "reason": text}))
+print(json.dumps({"criteria": [{"name": "rubric", "score": 2, "reason": text}]}))
 """
     failing = """import sys
 text = sys.stdin.read()
@@ -110,10 +110,6 @@ judge = "judge"
         out.write('version = "1"\n[backends.echo]\nkind = "echo"\n')
         for at, name in enumerate(names(False)):
             out.write(f"[[runners]]\nname = {toml(name)}\ndataset = \"one.jsonl\"\n")
-    with open(f"{work}/x-variants.toml", "w") as out:
-        out.write('version = "1"\n[backends.echo]\nkind = "echo"\n[[runners]]\nname = "asked"\ndataset = "one.jsonl"\n')
-        for name in names(False):
-            out.write(f"[[runners.prompts]]\nname = {toml(name)}\nprompt = \"{{{{prompt}}}}\"\n")
     # What is wrong in a file is shown in its place.
     with open(f"{work}/x-broken.jsonl", "w") as out:
         for at, text in enumerate(PAYLOADS):
@@ -128,13 +124,16 @@ judge = "judge"
 
 def run(probity, work):
     store = ["--store", f"{work}/x.db"]
-    for suite in ("x-cases", "x-backends", "x-runners", "x-variants"):
+    for suite in ("x-cases", "x-backends", "x-runners"):
         ran = subprocess.run([probity, "run", f"{work}/{suite}.toml", *store, "-q", "--informational", "--no-fail-fast", "--max-retries", "0"],
                              capture_output=True, text=True)
         if ran.returncode not in (0, 3):
             raise SystemExit(f"view-browser-test: {suite} cannot be run: {ran.stderr[:2000]}")
-    # Names of suites are names of files, which cannot have all of them.
+    # Some texts are not taken from files of suites. They may stand in a store that came from elsewhere.
     with sqlite3.connect(f"{work}/x.db") as store:
+        lanes = store.execute("SELECT l.id FROM lanes l JOIN runs r ON r.id = l.run WHERE r.suite = 'x-runners.toml' ORDER BY l.id").fetchall()
+        for (lane,), text in zip(lanes, PAYLOADS, strict=True):
+            store.execute("UPDATE lanes SET variant = ?1, info = json_set(info, '$.variant', ?1) WHERE id = ?2", (text, lane))
         kept = store.execute("SELECT started_ms, finished_ms, status, info FROM runs ORDER BY id LIMIT 1").fetchone()
         broken = [json.dumps(json.loads(kept[3]) | {"suite_path": f"{work}/{it}.toml"}) for it in ("x-broken", "x-unread")]
         for at, text in enumerate(PAYLOADS):
@@ -150,7 +149,7 @@ def every_page(base):
     runs = []
     after = ""
     while after is not None:
-        page = get(f"/api/v1/runs?limit=200{after}")
+        page = get(f"/api/v1/runs?limit=150{after}")
         runs += page["runs"]
         after = f"&after={page['next']}" if page["next"] else None
     def named(suite):
@@ -158,17 +157,17 @@ def every_page(base):
     def quoted(text):
         return urllib.parse.quote(text, safe="")
     texts = named("x-cases.toml")
-    for limit in ("/?limit=200", f"/?limit=200&after=205"):
+    for limit in ("/?limit=150", f"/?limit=150&after=60"):
         yield limit
-    for suite in ("x-cases.toml", "x-backends.toml", "x-runners.toml", "x-variants.toml"):
+    for suite in ("x-cases.toml", "x-backends.toml", "x-runners.toml"):
         yield f"/runs/{named(suite)}"
-        yield f"/runs/{named(suite)}/cases?limit=500"
+        yield f"/runs/{named(suite)}/cases?limit=250"
         yield f"/runs/{named(suite)}/grid?limit=100"
         yield f"/trends?suite={quoted(suite)}"
     yield f"/compare?runs={texts}@echo,{texts}@failing"
     after = ""
     while after is not None:
-        page = get(f"/api/v1/runs/{texts}/cases?limit=500&lane=1{after}")
+        page = get(f"/api/v1/runs/{texts}/cases?limit=250&lane=1{after}")
         for case in page["cases"]:
             yield f"/runs/{texts}/cases/{quoted(case['case_id'])}?lane=1"
             if case["lane"] == 1 and hash(case["case_id"]) % 2:

@@ -16,9 +16,9 @@ const RUNS: usize = 50;
 /// Results on a page.
 const CASES: usize = 100;
 /// Runs on a page at most.
-const MOST_RUNS: usize = 200;
+const MOST_RUNS: usize = 150;
 /// Results on a page at most.
-const MOST: usize = 500;
+const MOST: usize = 250;
 /// Words that are searched for at once.
 const MOST_WORDS: usize = 16;
 /// Cases in a page of a grid.

@@ -24,6 +24,8 @@ use crate::{
 
 /// Runs that are compared at once.
 pub(crate) const MOST_COMPARED: usize = 6;
+/// Answers on a page of a grid.
+const MOST_CELLS: usize = 600;
 /// Runs that are counted ahead.
 const MOST_COUNTED: usize = 400;
 /// Runs of a trend at most.
@@ -139,7 +141,9 @@ pub(crate) fn grid(reader: &Reader, name: &str, filter: &GridFilter) -> Result<G
     let lanes: Vec<(usize, LaneView)> =
         lanes.into_iter().enumerate().filter(|(_, it)| it.lane.runner == runner).collect();
     let columns: Vec<&LaneView> = lanes.iter().map(|(_, it)| it).collect();
-    let page = reader.grid_page(&columns, &filter.query())?;
+    let mut query = filter.query();
+    query.limit = query.limit.min((MOST_CELLS / columns.len().max(1)).max(1));
+    let page = reader.grid_page(&columns, &query)?;
     Ok(Grid { row, runners, runner, count, lanes, page })
 }
 

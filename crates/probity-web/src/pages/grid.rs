@@ -20,6 +20,14 @@ use crate::{
 
 /// Characters of an answer.
 const MOST_TEXT: usize = 1200;
+/// Bytes of all answers of a page, and what each needs beside its text.
+const MOST_BYTES: usize = 220_000;
+const AROUND_TEXT: usize = 300;
+
+/// Characters of each answer of a page that has so many: the more there are, the fewer.
+fn room(answers: usize) -> usize {
+    (MOST_BYTES / answers.max(1)).saturating_sub(AROUND_TEXT).clamp(60, MOST_TEXT)
+}
 
 pub(crate) fn render(grid: &Grid, filter: &GridFilter) -> Markup {
     let here = format!("{}/grid", address::run(&grid.row.run_id));
@@ -68,6 +76,7 @@ fn filters(grid: &Grid, filter: &GridFilter, here: &str) -> Markup {
 
 fn case_row(grid: &Grid, row: &GridRow) -> Markup {
     let any = row.results.iter().flatten().next();
+    let room = room(grid.page.rows.len() * grid.lanes.len());
     let first = row.results.first().and_then(|it| telling(it)).and_then(|it| it.reply.as_deref());
     html! {
         tr {
@@ -81,7 +90,8 @@ fn case_row(grid: &Grid, row: &GridRow) -> Markup {
                 }
             }
             @for (column, results) in row.results.iter().enumerate() {
-                td { (cell(grid, column, results, first.filter(|_| column > 0))) }
+                @let href = telling(results).map(|it| address::case(&grid.row.run_id, &it.case_id, grid.lanes[column].0, it.repeat));
+                td { (cell(href.as_deref(), results, first.filter(|_| column > 0), room)) }
             }
         }
     }
@@ -92,19 +102,17 @@ fn telling(results: &[CaseRecord]) -> Option<&CaseRecord> {
     results.iter().find(|it| it.verdict != Verdict::Pass).or(results.first())
 }
 
-fn cell(grid: &Grid, column: usize, results: &[CaseRecord], first: Option<&str>) -> Markup {
+fn cell(href: Option<&str>, results: &[CaseRecord], first: Option<&str>, room: usize) -> Markup {
     let Some(record) = telling(results) else {
         return html! { span.none { "not asked" } };
     };
-    let href =
-        address::case(&grid.row.run_id, &record.case_id, grid.lanes[column].0, record.repeat);
     let passed = results.iter().filter(|it| it.verdict == Verdict::Pass).count();
     // The lowest of those that the case needs.
     let required = record.classification.scores.iter().filter(|it| it.is_required());
     let score = required.filter_map(|it| it.value).reduce(f64::min);
     html! {
         div.cell-head {
-            a href=(href) { (pill(record.verdict)) }
+            a href=[href] { (pill(record.verdict)) }
             @if record.class.as_str() != record.verdict.as_str() {
                 span { span class={ "dot " (record.class) } {} (record.class) }
             }
@@ -113,17 +121,17 @@ fn cell(grid: &Grid, column: usize, results: &[CaseRecord], first: Option<&str>)
             span.ms { (millis(record.latency_ms)) }
         }
         @match (&record.reply, &record.error) {
-            (Some(reply), _) => div.answer dir="auto" { (answer(reply, first)) },
-            (None, Some(error)) => div.answer.bad dir="auto" { (safe(&capped(&error.message, MOST_TEXT))) },
+            (Some(reply), _) => div.answer dir="auto" tabindex=[(reply.len() > 300).then_some("0")] { (answer(reply, first, room)) },
+            (None, Some(error)) => div.answer.bad dir="auto" { (safe(&capped(&error.message, room))) },
             (None, None) => span.none { "no answer" },
         }
-        @if record.verdict == Verdict::Fail { p.why dir="auto" { (one_line(&record.why(), 240)) } }
+        @if record.verdict == Verdict::Fail { p.why dir="auto" { (one_line(&record.why(), room.min(240))) } }
     }
 }
 
 /// An answer, with the words marked that the first column does not have at that place.
-fn answer(reply: &str, first: Option<&str>) -> Markup {
-    let shown = capped(reply, MOST_TEXT);
+fn answer(reply: &str, first: Option<&str>, room: usize) -> Markup {
+    let shown = capped(reply, room);
     match first.filter(|it| *it != reply) {
         None => html! { (safe(&shown)) },
         Some(first) => html! {

@@ -10,7 +10,7 @@ use probity_core::{
 use probity_report::plain::capped;
 
 /// Characters of a text on a page of one case.
-pub(crate) const MOST_TEXT: usize = 20_000;
+pub(crate) const MOST_TEXT: usize = 16_000;
 
 /// How long something took.
 pub(crate) fn took(ms: i64) -> String {
@@ -134,7 +134,12 @@ pub(crate) fn sparkline(rates: &[f64]) -> Markup {
 
 /// A text as it is, with what cannot be seen made visible.
 pub(crate) fn text_block(text: &str) -> Markup {
-    html! { pre dir="auto" tabindex="0" { (safe(&capped(text, MOST_TEXT))) } }
+    short_block(text, MOST_TEXT)
+}
+
+/// The first so many characters of a text.
+pub(crate) fn short_block(text: &str, most: usize) -> Markup {
+    html! { pre dir="auto" tabindex="0" { (safe(&capped(text, most))) } }
 }
 
 /// A command that people copy.

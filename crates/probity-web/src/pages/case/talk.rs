@@ -11,7 +11,23 @@ use probity_core::{
 };
 use probity_report::plain::{capped, one_line};
 
-use super::super::parts::{MOST_TEXT, text_block};
+use super::super::parts::{MOST_TEXT, count, short_block, text_block};
+
+/// Utterances of a conversation, and questions beside it, that are shown.
+const MOST_PARTS: usize = 100;
+/// Characters of all of a conversation, and of all questions beside it.
+const MOST_TALK: usize = 64_000;
+
+/// Characters of each text of so many.
+fn room(texts: usize) -> usize {
+    (MOST_TALK / texts.clamp(1, MOST_PARTS)).min(MOST_TEXT)
+}
+
+/// What is said where not everything is shown.
+fn left_out(all: usize) -> Markup {
+    let more = all.saturating_sub(MOST_PARTS) as u64;
+    html! { @if more > 0 { p.note { "and " (count(more, "more, which is in the JSON", "more, which are in the JSON")) } } }
+}
 
 pub(super) fn render(record: &CaseRecord) -> Markup {
     let is_conversation = record.is_conversation();
@@ -21,7 +37,9 @@ pub(super) fn render(record: &CaseRecord) -> Markup {
         }
         @if is_conversation {
             h3 { "Conversation" }
-            div.talk { @for said in &record.utterances() { (spoken(said)) } }
+            @let talk = record.utterances();
+            div.talk { @for said in talk.iter().take(MOST_PARTS) { (spoken(said, room(talk.len()))) } }
+            (left_out(talk.len()))
         } @else {
             h3 { "Prompt" }
             (text_block(&record.request.shown()))
@@ -45,14 +63,14 @@ pub(super) fn render(record: &CaseRecord) -> Markup {
     }
 }
 
-fn spoken(said: &Utterance<'_>) -> Markup {
+fn spoken(said: &Utterance<'_>, room: usize) -> Markup {
     let role = said.message.role;
     html! {
         @if role != Role::System {
             div class=(role.as_str()) {
                 b { (role.as_str()) }
-                @if let Some(reasoning) = said.reasoning { details { summary { "thinking" } (text_block(reasoning)) } }
-                (text_block(&said.message.said()))
+                @if let Some(reasoning) = said.reasoning { details { summary { "thinking" } (short_block(reasoning, room / 2)) } }
+                (short_block(&said.message.said(), room))
             }
         }
     }
@@ -60,21 +78,26 @@ fn spoken(said: &Utterance<'_>) -> Markup {
 
 /// Questions beside the conversation: those of judges, and of skills.
 pub(super) fn beside(record: &CaseRecord) -> Markup {
-    let asked = record.asked.iter().filter(|it| it.turn.is_none());
-    html! { @for it in asked { (question(it)) } }
+    let asked: Vec<&Asked> = record.asked.iter().filter(|it| it.turn.is_none()).collect();
+    // Each has a prompt and a reply.
+    let room = room(asked.len() * 2);
+    html! {
+        @for it in asked.iter().take(MOST_PARTS) { (question(it, room)) }
+        (left_out(asked.len()))
+    }
 }
 
-fn question(asked: &Asked) -> Markup {
+fn question(asked: &Asked, room: usize) -> Markup {
     let model = asked.model.as_deref().map(|it| format!(", {}", one_line(it, 60)));
     html! {
         details {
             summary dir="auto" {
                 "Asked: " (one_line(&asked.role, 120)) " (" (one_line(&asked.backend, 60)) (model.unwrap_or_default()) ")"
             }
-            @if let Some(system) = asked.request.system() { h3 { "System prompt" } (text_block(system)) }
-            h3 { "Prompt" } (text_block(&asked.request.shown()))
-            @if let Some(reply) = &asked.reply { h3 { "Reply" } (text_block(reply)) }
-            @if let Some(error) = &asked.error { h3 { "Error" } (text_block(error)) }
+            @if let Some(system) = asked.request.system() { h3 { "System prompt" } (short_block(system, room / 2)) }
+            h3 { "Prompt" } (short_block(&asked.request.shown(), room))
+            @if let Some(reply) = &asked.reply { h3 { "Reply" } (short_block(reply, room)) }
+            @if let Some(error) = &asked.error { h3 { "Error" } (short_block(error, room)) }
         }
     }
 }

@@ -196,7 +196,7 @@ fn no_text_is_ever_markup() {
     let mut pages = vec![
         "/".to_owned(),
         "/runs/latest".to_owned(),
-        "/runs/latest/cases?limit=500".to_owned(),
+        "/runs/latest/cases?limit=250".to_owned(),
         "/runs/latest/grid?limit=100".to_owned(),
         "/compare?runs=latest@echo,latest@sed".to_owned(),
         "/trends".to_owned(),
