@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// How long a keeper may take beyond the limit of a command: to put the world together, to list its changes.
-const GRACE: Duration = Duration::from_secs(60);
+const GRACE: Duration = Duration::from_mins(1);
 
 /// How many trees a keeper holds before those that are not in use go.
 const MOST_TREES: usize = 48;

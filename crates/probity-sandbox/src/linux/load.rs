@@ -46,7 +46,7 @@ fn tree(from: &mut BufReader<UnixStream>) -> io::Result<()> {
             // What is written into a directory changes its time, and its mode may forbid it.
             ItemKind::Directory => directories.push((path, item)),
             ItemKind::File { .. } | ItemKind::Same(_) | ItemKind::Link(_) | ItemKind::Pipe => {
-                finish(&path, &item)?
+                finish(&path, &item)?;
             }
         }
     }
