@@ -1,6 +1,10 @@
 //! Examples that cases are asked with. None is ever the case itself.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Mutex, PoisonError},
+};
 
 use probity_core::{
     case::TestCase,
@@ -33,6 +37,27 @@ pub(crate) struct Example {
     asks: Asks,
     /// What stands for its id when examples are drawn.
     mark: u64,
+    /// How each variant asks it, as far as it has been asked.
+    asked: Mutex<BTreeMap<Option<String>, Message>>,
+}
+
+impl Example {
+    /// How a variant asks it, which is the same before each case and so made once.
+    pub(crate) fn asked_by<E>(
+        &self,
+        variant: Option<&String>,
+        make: impl FnOnce() -> Result<Message, E>,
+    ) -> Result<Message, E> {
+        let variant = variant.cloned();
+        // Whoever held it had a message or none, and either is sound.
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = asked.get(&variant) {
+            return Ok(known.clone());
+        }
+        let message = make()?;
+        asked.insert(variant, message.clone());
+        Ok(message)
+    }
 }
 
 impl ExampleSets {
@@ -113,7 +138,8 @@ fn read(
             if let Some((answer, (prompt, vars))) = answer(&at.case).zip(filled(&at.case)) {
                 let asks = Asks::of(&at.case);
                 let mark = mark([b"example", at.case.id.as_bytes()]);
-                all.push(Example { case: at.case, prompt, vars, answer, asks, mark });
+                let asked = Mutex::default();
+                all.push(Example { case: at.case, prompt, vars, answer, asks, mark, asked });
             }
         }
     });
@@ -208,6 +234,29 @@ mod tests {
             prompt_vars,
             ..TestCase::default()
         }
+    }
+
+    #[test]
+    fn an_example_is_made_once_for_each_variant() {
+        let case = case("a", "2 + 3?", &json!({}));
+        let asks = Asks::of(&case);
+        let (vars, answer) = (Vars::new(), "5".to_owned());
+        let prompt = case.prompt.clone();
+        let example =
+            Example { case, prompt, vars, answer, asks, mark: 0, asked: Mutex::default() };
+        let mut made = 0;
+        let mut ask = |variant: Option<&String>, fails: bool| {
+            example.asked_by(variant, || {
+                made += 1;
+                if fails { Err(()) } else { Ok(Message::text(Role::User, made.to_string())) }
+            })
+        };
+        let terse = "terse".to_owned();
+        assert!(ask(None, true).is_err());
+        let said: Vec<String> = [None, Some(&terse), None, Some(&terse)]
+            .map(|variant| ask(variant, false).unwrap().joined())
+            .to_vec();
+        assert_eq!(said, ["2", "3", "2", "3"]);
     }
 
     #[test]

@@ -33,7 +33,8 @@ impl Cases {
         let at = at.unwrap_or(messages.len());
         let mut said = Vec::with_capacity(2 * examples.len());
         for example in examples {
-            said.push(self.ask_example(example)?);
+            let variant = self.prompt.variant.as_ref();
+            said.push(example.asked_by(variant, || self.ask_example(example))?);
             said.push(Message::text(Role::Assistant, example.answer.as_str()));
         }
         messages.splice(at..at, said);
