@@ -4,6 +4,7 @@
 //! wake up, handle what happened, tell about it. Cases run in tasks, which ask the loop
 //! for a permit before each call and report after it.
 
+mod ending;
 mod groups;
 mod handle;
 mod lane;
@@ -25,8 +26,7 @@ use std::{
 use probity_core::{
     case::Category,
     event::{CaseKey, Event, Stamped, VERSION},
-    failure::ErrorKind,
-    record::{Aborted, CaseRecord, LaneStatus, Spent},
+    record::{Aborted, LaneStatus, Spent},
 };
 use probity_grade::Rules;
 use tokio::{
@@ -39,12 +39,10 @@ use crate::{
     backend::{About, Backend},
     budget::{Ledger, Left, Meter, Used},
     clock::now_ms,
-    decide::Seen,
     events,
     pace::{Pacer, Pause},
     plan::Plan,
     source::{Fed, Prepared},
-    tracker::Breach,
 };
 use groups::Groups;
 use handle::{BackendRef, Parties, Vectors};
@@ -520,152 +518,6 @@ impl Engine {
             self.emit(Event::BackendPaused { backend, for_ms, limit, reason }).await?;
         }
         Ok(())
-    }
-
-    /// A case came to an end, or gave itself up.
-    async fn ended(&mut self, serial: u64, result: Result<Ended, Aborted>) -> Result<(), Halt> {
-        let Some(live) = self.release(serial) else { return Ok(()) };
-        let at = live.key.lane;
-        match result {
-            Err(reason) => {
-                self.lanes[at].tracker.forget(live.key.repeat, serial);
-                if reason == Aborted::Broken {
-                    self.lanes[at].broke(NO_FILES.to_owned());
-                }
-                if let Left::Nothing(why) = self.budget_left(at) {
-                    self.lanes[at].stop(LaneStatus::Budget { reason: why });
-                }
-                self.emit(Event::CaseAborted { case: live.key, reason, used: live.used }).await
-            }
-            Ok(Ended { record, at_fault, ends_lane }) => {
-                let breach = self.lanes[at].judge(serial, &record);
-                if record.error.as_ref().is_some_and(|it| it.kind != ErrorKind::ContentFilter) {
-                    let at_fault = at_fault.unwrap_or(self.lanes[at].backend);
-                    self.backends[at_fault].pacer.doubt();
-                }
-                let Live { place, category, .. } = live;
-                let CaseRecord { class, verdict, .. } = *record;
-                self.lanes[at].count(Seen { place, category, class, verdict });
-                self.emit(Event::CaseFinished { lane: at, record }).await?;
-                let breach = breach.map(|it| (it, at_fault.unwrap_or(self.lanes[at].backend)));
-                match (breach, ends_lane) {
-                    (Some((breach, backend)), _) => self.give_up(at, backend, breach).await,
-                    (None, Some(LaneStatus::FailFast { reason, permanent })) => {
-                        let backend = self.lanes[at].backend;
-                        self.give_up(at, backend, Breach { reason, permanent }).await
-                    }
-                    (None, Some(status)) => {
-                        self.lanes[at].stop(status);
-                        Ok(())
-                    }
-                    (None, None) => Ok(()),
-                }
-            }
-        }
-    }
-
-    /// A task was cancelled, or panicked.
-    async fn broken(&mut self, error: &JoinError) -> Result<(), Halt> {
-        let serial =
-            self.live.iter().find(|(_, live)| live.task.id() == error.id()).map(|it| *it.0);
-        let Some(live) = serial.and_then(|serial| self.release(serial)) else { return Ok(()) };
-        let reason = live.aborted.unwrap_or(Aborted::Broken);
-        if live.aborted.is_none() {
-            let reason = format!("case `{}` broke the program: {error}", live.key.case_id);
-            self.lanes[live.key.lane].broke(reason);
-        }
-        self.emit(Event::CaseAborted { case: live.key, reason, used: live.used }).await
-    }
-
-    /// Takes a case off the books.
-    fn release(&mut self, serial: u64) -> Option<Live> {
-        let live = self.live.remove(&serial)?;
-        self.lanes[live.key.lane].live -= 1;
-        if let Some(backend) = live.calling {
-            // It had a permit for a call, and never made it.
-            self.backends[backend].pacer.dropped();
-            self.forgo(live.key.lane, backend);
-        }
-        if let Some(backend) = live.backing_off {
-            self.backends[backend].pacer.back();
-        }
-        if !live.is_parked {
-            for backend in self.parties(live.key.lane) {
-                self.backends[backend].pacer.end_case();
-            }
-        }
-        if live.is_compared {
-            self.groups.end(self.group_key(&live.key), live.key.lane);
-        }
-        Some(live)
-    }
-
-    /// A backend fails the same way again and again: the lane ends, and if the error is permanent,
-    /// every other that asks it.
-    async fn give_up(&mut self, at: usize, backend: usize, breach: Breach) -> Result<(), Halt> {
-        let Breach { reason, permanent } = breach;
-        let state = &mut self.backends[backend];
-        let name = state.backend.name.clone();
-        let mut ending = vec![at];
-        if permanent {
-            state.given_up = Some(reason.clone());
-            let asks = |lane: &usize| {
-                *lane != at
-                    && self.lanes[*lane].wants_cases()
-                    && self.parties(*lane).any(|it| it == backend)
-            };
-            ending.extend((0..self.lanes.len()).filter(asks));
-        }
-        for lane in ending {
-            let (backend, reason) = (name.clone(), reason.clone());
-            self.lanes[lane].stop(LaneStatus::FailFast { reason: reason.clone(), permanent });
-            self.abort(Aborted::FailFast, |live| live.key.lane == lane);
-            self.emit(Event::BackendTripped { lane, backend, reason, permanent }).await?;
-        }
-        Ok(())
-    }
-
-    /// No call can be made for want of files, whatever is waited for.
-    fn end_cramped(&mut self) {
-        for lane in &mut self.lanes {
-            lane.stop(LaneStatus::Broken { reason: NO_FILES.to_owned() });
-        }
-        self.abort(Aborted::Broken, |_| true);
-    }
-
-    /// Ends lanes that have taken too long.
-    fn end_late_lanes(&mut self) {
-        let now = Instant::now();
-        for at in 0..self.lanes.len() {
-            let lane = &mut self.lanes[at];
-            if lane.due().is_some_and(|due| due <= now) {
-                lane.deadline = None;
-                let status = lane.timed_out();
-                lane.stop(status);
-                self.abort(Aborted::TimedOut, |live| live.key.lane == at);
-            }
-        }
-    }
-
-    /// Somebody stops the run: nothing more begins, and what is in flight is given up.
-    async fn interrupt(&mut self) -> Result<(), Halt> {
-        self.interrupted = true;
-        self.lanes.iter_mut().for_each(|lane| lane.stop(LaneStatus::Interrupted));
-        self.abort(Aborted::Interrupted, |_| true);
-        self.emit(Event::CancelStarted { reason: "interrupted".to_owned() }).await
-    }
-
-    /// Gives cases up. Each is taken off the books when its task has ended.
-    fn abort(&mut self, reason: Aborted, which: impl Fn(&Live) -> bool) {
-        for live in self.live.values_mut().filter(|live| which(live)) {
-            live.aborted = Some(reason);
-            live.task.abort();
-        }
-        let live = &self.live;
-        let is_wanted = |serial: &u64| live.get(serial).is_none_or(|it| it.aborted.is_none());
-        for state in &mut self.backends {
-            state.waiting.retain(|it| is_wanted(&it.serial));
-        }
     }
 }
 
