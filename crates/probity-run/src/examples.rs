@@ -54,9 +54,9 @@ impl Example {
         if let Some(known) = asked.get(&variant) {
             return Ok(known.clone());
         }
-        let made = make()?;
-        asked.insert(variant, made.clone());
-        Ok(made)
+        let message = make()?;
+        asked.insert(variant, message.clone());
+        Ok(message)
     }
 }
 
