@@ -269,7 +269,8 @@ fn read_as(older: &str) -> CaseRecord {
     let connection = rusqlite::Connection::open(&path).unwrap();
     connection
         .execute_batch(
-            "UPDATE scores SET kind = kind || ' figure' WHERE named;
+            "DROP TABLE remarks;
+             UPDATE scores SET kind = kind || ' figure' WHERE named;
              ALTER TABLE scores DROP COLUMN named;
              DROP INDEX results_by_outcome;
              ALTER TABLE asked DROP COLUMN turn; ALTER TABLE asked DROP COLUMN tool_calls;

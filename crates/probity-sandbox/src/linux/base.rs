@@ -32,8 +32,9 @@ const DEVICES: &str = "/tmp/dev";
 /// Bytes for trees of worlds in all, which are in memory.
 const TREES_SIZE: u64 = 512 << 20;
 
-/// What is taken from the host, if it is there.
-const SHARED: [&str; 8] = ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "nix"];
+/// What is taken from the host, if it is there. Nothing that may hold a socket: a read-only mount does not keep anybody from
+/// talking to a daemon.
+const SHARED: [&str; 7] = ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32"];
 
 const NODES: [&str; 5] = ["full", "null", "random", "urandom", "zero"];
 

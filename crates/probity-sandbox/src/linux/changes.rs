@@ -21,6 +21,8 @@ pub(super) struct Layers {
     pub(super) lower: [OwnedFd; 2],
 }
 
+/// Bytes of a file that is looked at, beyond which holes are passed over.
+const MOST_DIGESTED: u64 = 64 << 20;
 /// What is deeper than a path can name is not listed.
 const LONGEST_PATH: usize = 4095;
 
@@ -40,8 +42,15 @@ pub(super) fn entry(path: &str, layers: &Layers) -> io::Result<Option<Entry>> {
     let path = if path.is_empty() { b"." } else { path };
     match statat(&root, path, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => {
-            let mut walk = Walk { layers, changes: Vec::new(), left: u64::MAX };
-            walk.describe(root.as_fd(), path, &stat).map(Some)
+            let mut walk = Walk { layers, changes: Vec::new(), left: MOST_DIGESTED };
+            // What cannot be read is there all the same.
+            let unread = || Entry {
+                kind: EntryKind::Special,
+                mode: stat.st_mode & 0o7777,
+                owner: (stat.st_uid, stat.st_gid),
+                modified: stat.st_mtime,
+            };
+            Ok(Some(walk.describe(root.as_fd(), path, &stat).unwrap_or_else(|_| unread())))
         }
         Err(_) => Ok(None),
     }

@@ -21,7 +21,13 @@ use crate::protocol::{Errand, send_json};
 
 /// Serves the program at the other end of standard input until it is gone.
 pub(crate) fn keep() -> ExitCode {
-    let Ok(control) = rustix::io::dup(io::stdin()) else { return ExitCode::FAILURE };
+    // What the program had open is none of our business, and no process of a world may inherit the control.
+    if sys::close_from(3).is_err() {
+        return ExitCode::FAILURE;
+    }
+    let Ok(control) = rustix::io::fcntl_dupfd_cloexec(io::stdin(), 3) else {
+        return ExitCode::FAILURE;
+    };
     let mut control = UnixStream::from(control);
     let ready = prepare();
     if send_json(&mut control, &ready).is_err() || ready.is_err() {
@@ -39,7 +45,6 @@ pub(crate) fn keep() -> ExitCode {
 }
 
 fn prepare() -> Result<(), String> {
-    sys::close_from(4).doing("closing what was left open")?;
     alone()?;
     // Leaves the terminal, so that ^C there is a matter of the program alone. A leader of a group is refused; it has done so.
     let _ = rustix::process::setsid();
@@ -117,6 +122,9 @@ pub(super) fn descriptor(ancillary: &mut RecvAncillaryBuffer<'_>) -> Option<Owne
 /// Forks a process for the errand. If that fails, the program sees that its connection is closed.
 fn dispatch(errand: Errand, connection: OwnedFd, this: Pid) {
     if let Ok(sys::Side::Child) = sys::fork(0) {
+        if die_with(this).is_err() {
+            sys::leave(1);
+        }
         let connection = UnixStream::from(connection);
         let outcome = match errand {
             Errand::Visit => supervisor::serve(connection, this),

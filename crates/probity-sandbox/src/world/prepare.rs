@@ -250,6 +250,9 @@ impl Writer<'_> {
             Content::Hard(target) => Some(self.place(target)),
             _ => None,
         };
+        if let Some(target) = &target {
+            self.stays_within(target)?;
+        }
         let age = file.age.unwrap_or(86_400);
         let times =
             Times { modified: self.now - age, accessed: self.now - file.accessed.unwrap_or(age) };
@@ -274,12 +277,18 @@ impl Writer<'_> {
         let path = format!("/{}", member.path.trim_end_matches('/'));
         let place = self.place(&path);
         let times = Times { modified: member.modified, accessed: member.modified };
-        let tree = self.tree;
+        let target = match &member.kind {
+            MemberKind::Hard(target) => Some(self.place(&format!("/{target}"))),
+            MemberKind::File(_) | MemberKind::Directory | MemberKind::Link(_) => None,
+        };
+        if let Some(target) = &target {
+            self.stays_within(target)?;
+        }
         self.write(&place, member.mode, times, |place| match &member.kind {
             MemberKind::File(bytes) => fs::write(place, bytes),
             MemberKind::Directory => fs::create_dir(place),
             MemberKind::Link(target) => symlink(target, place),
-            MemberKind::Hard(target) => fs::hard_link(tree.join(target), place),
+            MemberKind::Hard(_) => fs::hard_link(target.as_deref().unwrap_or(place), place),
         })
     }
 
@@ -290,6 +299,7 @@ impl Writer<'_> {
         times: Times,
         make: impl FnOnce(&Path) -> io::Result<()>,
     ) -> Result<(), PrepareError> {
+        self.stays_within(place)?;
         let failed = |source| self.world.failed(place, source);
         if let Some(above) = place.parent() {
             fs::create_dir_all(above).map_err(failed)?;
@@ -298,6 +308,18 @@ impl Writer<'_> {
             make(place).map_err(failed)?;
         }
         self.later.push((place.to_owned(), mode, times));
+        Ok(())
+    }
+
+    /// Refuses a path that leads over a link: it could lead out of the tree, to files of the host.
+    fn stays_within(&self, place: &Path) -> Result<(), PrepareError> {
+        let within = place.ancestors().take_while(|it| *it != self.tree);
+        for part in within {
+            if fs::symlink_metadata(part).is_ok_and(|it| it.is_symlink()) {
+                let why = io::Error::other(format!("`{}` is a link", part.display()));
+                return Err(self.world.failed(place, why));
+            }
+        }
         Ok(())
     }
 
