@@ -12,6 +12,7 @@ mod env;
 mod expected;
 mod files;
 mod known;
+mod missing;
 mod nunjucks;
 mod options;
 mod prompts;
