@@ -55,6 +55,7 @@ const SILENT: &[&str] = &[
     "batch",
     "apiKeyRequired",
     "isReasoningModel",
+    "o1",
     "anthropic_version",
     "loggingConfig",
     "showSearchQueries",
