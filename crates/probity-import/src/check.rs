@@ -1,5 +1,7 @@
 //! What our own loader refuses of a draft is taken out and noted, so that what is left runs.
 
+mod requests;
+
 use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
@@ -131,6 +133,10 @@ fn refused(draft: &Draft, room: &Path, folder: &Path) -> io::Result<Vec<Refused>
         let _ = scan(&runner, &place, &Choice::default(), &mut |problem| {
             refused.extend(of(&problem, Some(&runner.name), draft, &written));
         });
+    }
+    if refused.is_empty() {
+        let unsendable = requests::refused(draft).into_iter();
+        refused.extend(unsendable.map(|(key, message)| Refused::Case(key, message)));
     }
     Ok(refused)
 }

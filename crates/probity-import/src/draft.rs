@@ -10,7 +10,10 @@ use probity_core::{
     reading::Reading,
     request::{ResponseFormat, Sampling},
 };
-use probity_load::suite::BackendKind;
+use probity_load::{
+    suite::BackendKind,
+    template::{is_template, texts_in},
+};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
@@ -278,7 +281,34 @@ impl BackendDraft {
             env: Vec::new(),
         }
     }
+
+    /// The templates that a backend of kind `http` fills in for each request.
+    pub(crate) fn templates(&self) -> Vec<&str> {
+        if self.kind != BackendKind::Http {
+            return Vec::new();
+        }
+        let body = self.body.iter().flat_map(texts_in);
+        let others = self.url.iter().chain(self.headers.values()).map(String::as_str);
+        body.chain(others).filter(|it| is_template(it)).collect()
+    }
 }
+
+/// What templates of a request see beside the variables of a case.
+pub(crate) const REQUEST_NAMES: &[&str] = &[
+    "env",
+    "logprobs",
+    "max_tokens",
+    "messages",
+    "model",
+    "prompt",
+    "seed",
+    "session",
+    "stop",
+    "system",
+    "temperature",
+    "tools",
+    "top_p",
+];
 
 /// A runner.
 #[derive(Clone, Debug, Serialize)]

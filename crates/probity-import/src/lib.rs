@@ -176,13 +176,13 @@ pub fn import(path: &Path, options: &Options<'_>) -> Result<Outcome, ImportError
 /// Says in the suite what is not in it.
 fn comment_losses(draft: &mut Draft, notes: &Notes) {
     const MOST: usize = 50;
-    let losses = notes.losses();
+    let losses = notes.iter().filter(|it| it.lost).count();
     if losses == 0 {
         return;
     }
     draft.comments.push("\nNot carried over:".to_owned());
     let lost = notes.iter().filter(|it| it.lost).take(MOST);
-    draft.comments.extend(lost.map(|it| format!("- {}: {}", it.at, it.what)));
+    draft.comments.extend(lost.map(|it| format!("- {}: {}{}", it.at, it.what, it.elsewhere())));
     if losses > MOST {
         draft.comments.push(format!("- and {} more", losses - MOST));
     }

@@ -11,6 +11,8 @@ mod conversation;
 mod env;
 mod expected;
 mod files;
+mod known;
+mod missing;
 mod nunjucks;
 mod options;
 mod prompts;
@@ -28,6 +30,7 @@ use probity_core::located::{Node, NodeValue};
 pub(crate) use config::import;
 use env::{Env, Told};
 use files::Files;
+use known::Table;
 
 use crate::{
     cases::{Ids, text},

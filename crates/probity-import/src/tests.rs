@@ -56,7 +56,6 @@ test_cases:
 beta.yaml:2: the header says 3 cases, there are 2
 beta.yaml:4: whether the command is portable is not stated: taken as portable
 beta.yaml:13 lost: field `mood` has no counterpart
-beta.yaml:13: whether the command is portable is not stated: taken as portable
 beta.yaml:2: no model is named: the backend `echo` repeats what it is asked
 "#);
 }

@@ -158,9 +158,9 @@ pub fn undefined_variables(
     Ok(missing)
 }
 
-/// The members of a variable that a template names, such as `a` and `b` of `{{ v.a ~ v.b }}`; an
-/// empty one where it uses the variable as a whole.
-pub fn members_of(text: &str, variable: &str) -> Result<Vec<String>, TemplateError> {
+/// The variables that a template uses, each with the members of it that are named: `v` and `a` of
+/// `{{ v.a }}`.
+pub fn paths(text: &str) -> Result<Vec<Vec<String>>, TemplateError> {
     if !is_template(text) {
         return Ok(Vec::new());
     }
@@ -168,12 +168,23 @@ pub fn members_of(text: &str, variable: &str) -> Result<Vec<String>, TemplateErr
     let engine = engine::engine(MOST_STEPS, 0);
     let template =
         engine.template_from_str(text).map_err(|error| TemplateError::of(&error, text))?;
-    let member = |name: &String| {
-        let (first, rest) = name.split_once('.').unwrap_or((name, ""));
-        (first == variable).then(|| rest.split('.').next().unwrap_or("").to_owned())
+    let is_function = |name: &str| engine.globals().any(|(global, _)| global == name);
+    let path = |name: &String| name.split('.').map(ToOwned::to_owned).collect::<Vec<_>>();
+    let mut paths: Vec<Vec<String>> =
+        template.undeclared_variables(true).iter().map(path).collect();
+    paths.retain(|it| it.first().is_some_and(|first| !is_function(first)));
+    paths.sort_unstable();
+    Ok(paths)
+}
+
+/// The members of a variable that a template names, such as `a` and `b` of `{{ v.a ~ v.b }}`; an
+/// empty one where it uses the variable as a whole.
+pub fn members_of(text: &str, variable: &str) -> Result<Vec<String>, TemplateError> {
+    let member = |path: Vec<String>| {
+        let mut path = path.into_iter();
+        (path.next().as_deref() == Some(variable)).then(|| path.next().unwrap_or_default())
     };
-    let mut members: Vec<String> =
-        template.undeclared_variables(true).iter().filter_map(member).collect();
+    let mut members: Vec<String> = paths(text)?.into_iter().filter_map(member).collect();
     members.sort_unstable();
     members.dedup();
     Ok(members)

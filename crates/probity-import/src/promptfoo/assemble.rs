@@ -10,7 +10,7 @@ use probity_load::{
 use serde_json::Value;
 
 use super::{
-    Context, assertions, conversation,
+    Context, conversation, missing,
     options::Around,
     prompts::{self, Prompt},
     providers::{Provider, Takes},
@@ -85,7 +85,7 @@ pub(super) fn assemble(
     }
     for (number, group) in groups.into_iter().enumerate() {
         let name = if number == 0 { "cases".to_owned() } else { format!("cases-{}", number + 1) };
-        let Group { around, prompts: wanted, providers: asked, mut setup, cases, .. } = group;
+        let Group { around, prompts: wanted, providers: asked, mut setup, mut cases, .. } = group;
         let (code, is_given) = (group.code, group.is_given);
         let is_for_code = code.is_some();
         let dataset = vec![match code {
@@ -114,6 +114,10 @@ pub(super) fn assemble(
             Some(given) => vec![given],
             None => providers.iter().filter(|it| it.is_among(&asked)).collect(),
         };
+        missing::complete(
+            &mut cases,
+            chosen.iter().flat_map(|it| prompts::texts_of(&it.variant.asks)),
+        );
         add_runners(&base, &chosen, &asked, &cases, context);
         context.draft.datasets.push(DatasetDraft {
             name,
@@ -385,7 +389,7 @@ fn add_runners(
         runner.name = context.runners.unique(&runner.name);
         runner.setup.repeat = runner.setup.repeat.or(context.repeat);
         write_lists(&mut runner, cases);
-        add_missing_vars(&mut runner, cases);
+        missing::fill(&mut runner, cases, &context.draft.backends);
         context.draft.runners.push(runner);
     }
 }
@@ -493,25 +497,6 @@ fn write_lists(runner: &mut RunnerDraft, cases: &[CaseDraft]) {
                 variant.asks = asks;
             }
         }
-    }
-}
-
-/// Variables that a prompt names and a case does not have are empty in promptfoo.
-fn add_missing_vars(runner: &mut RunnerDraft, cases: &[CaseDraft]) {
-    let mut named: BTreeMap<String, Value> = BTreeMap::new();
-    let asked = runner.prompts.iter().flat_map(|it| prompts::texts_of(&it.asks));
-    let of_cases = cases.iter().flat_map(|it| &it.case.criteria.assertions);
-    let expected = of_cases.chain(&runner.setup.assertions).flat_map(assertions::templates);
-    for text in asked.chain(expected) {
-        let found = template::undefined_variables(&text, |_| false).unwrap_or_default();
-        named.extend(found.into_iter().map(|it| (it, Value::from(""))));
-    }
-    let lacks = |name: &str| {
-        cases.is_empty() || cases.iter().any(|it| !it.case.prompt_vars.contains_key(name))
-    };
-    named.retain(|name, _| lacks(name));
-    for (name, value) in named {
-        runner.setup.prompt_vars.entry(name).or_insert(value);
     }
 }
 

@@ -11,7 +11,7 @@ use probity_core::{
 use probity_load::{case::promptfoo_threshold, template};
 
 use super::{
-    Context, list, nunjucks,
+    Context, Table, list, nunjucks,
     options::{self, Helpers, helpers},
     transform,
 };
@@ -195,12 +195,13 @@ fn takes(kind: AssertionKind, key: &str) -> bool {
 fn note_fields(node: &Node, kind: AssertionKind, context: &mut Context<'_>) {
     for entry in node.entries().iter().filter(|it| !takes(kind, &it.key)) {
         let at = context.source.at(&entry.key_span);
-        let what = format!("`{}` of assertion `{kind}`", entry.key);
-        if entry.key == "config" {
-            context.notes.assumed(at, format!("{what} does nothing in promptfoo"), "");
-            continue;
+        match entry.key.as_str() {
+            // They are for other assertions.
+            key @ ("config" | "contextTransform") => {
+                context.ignored_key(at, key, Table::Assertion, String::new());
+            }
+            key => context.unused_key(at, key, Table::Assertion),
         }
-        context.notes.lost(at, what, "leave it out if it does not matter");
     }
 }
 
@@ -210,7 +211,7 @@ fn set(
     context: &mut Context<'_>,
 ) -> Option<(Assertion, Helpers)> {
     const KNOWN: &[&str] = &["type", "assert", "threshold", "weight", "metric"];
-    context.lost_keys(node, "an `assert-set`", KNOWN);
+    context.unused_keys(node, Table::AssertSet, KNOWN);
     let Read { assertions, helpers } =
         node.get("assert").map(|it| read(it, context)).unwrap_or_default();
     if assertions.is_empty() {

@@ -6,7 +6,7 @@ use probity_core::located::{Entry, Node, NodeValue};
 use probity_load::dataset::Format;
 
 use super::{
-    Context, assemble,
+    Context, Table, assemble,
     env::{Env, names_key},
     prompts, providers, refs, tests, transform,
 };
@@ -86,33 +86,24 @@ fn read_settings(root: &Node, context: &mut Context<'_>) {
             "evaluateOptions" | "commandLineOptions" => read_options(node, context),
             key if SILENT.contains(&key) || USED.contains(&key) || key.starts_with("x-") => {}
             _ if matches!(node.value, NodeValue::Null) => {}
+            "redteam" => {
+                let advice = "have promptfoo write them to a file, and import that";
+                context.lost(node, "`redteam` makes its tests with a model", advice);
+            }
+            "extensions" => {
+                let advice = "prepare before the run what they prepare";
+                context.lost(node, "`extensions` are code", advice);
+            }
+            "derivedMetrics" => {
+                let what = "`derivedMetrics` are not computed; they decide nothing";
+                let advice = "take the scores by name from a report, `-o results.json`";
+                context.assumed(node, what, advice);
+            }
             key => {
                 let at = context.source.at(key_span);
-                let (what, advice) = told(key);
-                context.notes.lost(at, what, advice);
+                context.unused_key(at, key, Table::Configuration);
             }
         }
-    }
-}
-
-/// What is told of a key that has no counterpart.
-fn told(key: &str) -> (String, &'static str) {
-    match key {
-        "redteam" => (
-            "`redteam` makes its tests with a model".to_owned(),
-            "have promptfoo write them to a file, and import that",
-        ),
-        "derivedMetrics" => (
-            "`derivedMetrics` are not computed".to_owned(),
-            "take the scores by name from a report, `-o results.json`",
-        ),
-        "extensions" => {
-            ("`extensions` are code".to_owned(), "prepare before the run what they prepare")
-        }
-        key => (
-            format!("`{key}` of the configuration has no counterpart"),
-            "leave it out if it does not matter",
-        ),
     }
 }
 
@@ -155,8 +146,15 @@ fn read_options(node: &Node, context: &mut Context<'_>) {
         "write",
         "tableCellMaxLength",
         "generateSuggestions",
+        "suggestionsCount",
         "envPath",
         "config",
+        "noShare",
+        "silent",
+        "watch",
+        "description",
+        "tags",
+        "retryErrors",
     ];
     for entry in node.entries() {
         let count = text(node, &entry.key).and_then(|it| it.parse::<u64>().ok());
@@ -181,8 +179,8 @@ fn read_options(node: &Node, context: &mut Context<'_>) {
             }
             (key, _) if SILENT.contains(&key) || key.starts_with("filter") => {}
             (key, _) => {
-                let what = format!("`{key}` of the options has no counterpart");
-                context.lost(&entry.node, what, "leave it out if it does not matter");
+                let at = context.source.at(&entry.key_span);
+                context.unused_key(at, key, Table::Options);
             }
         }
     }

@@ -10,7 +10,7 @@ use probity_load::{suite::BackendKind, template};
 use serde_json::{Map, Value};
 
 use super::{
-    Context,
+    Context, Table,
     assertions::adapted,
     nunjucks,
     providers::{Help, helper},
@@ -38,8 +38,6 @@ The rubric:
 
 /// Options that change nothing about what is asked and judged.
 const SILENT: &[&str] = &["disableConversationVar", "runSerially"];
-/// Keys that promptfoo does not read, and that examples have.
-const UNREAD: &[&str] = &["providers", "includeMetrics", "showOutput"];
 /// Options that are read.
 const USED: &[&str] = &[
     "provider",
@@ -102,13 +100,7 @@ pub(super) struct Around {
 impl Options {
     /// Reads the options of a test.
     pub(super) fn read(node: &Node, context: &mut Context<'_>) -> Self {
-        context.lost_keys(node, "the options of a test", &[SILENT, UNREAD, USED].concat());
-        for entry in node.entries().iter().filter(|it| UNREAD.contains(&it.key.as_str())) {
-            let at = context.source.at(&entry.key_span);
-            let what =
-                format!("`{}` of the options of a test does nothing in promptfoo", entry.key);
-            context.notes.assumed(at, what, "");
-        }
+        context.unused_keys(node, Table::TestOptions, &[SILENT, USED].concat());
         let made = node.get("transform").or_else(|| node.get("postprocess"));
         let around = |key| node.get(key).and_then(Node::as_str).map(nunjucks::template);
         Self {

@@ -11,7 +11,9 @@ use probity_core::{
 use probity_load::{dataset::Format, function, template};
 use serde_json::Value;
 
-use super::{Context, adapters, files::with_files, list, options::Around, providers, templates};
+use super::{
+    Context, Table, adapters, files::with_files, list, options::Around, providers, templates,
+};
 use crate::{
     At,
     cases::text,
@@ -114,7 +116,6 @@ fn text_of(item: &Node) -> Option<String> {
 }
 
 fn written(item: &Node, context: &mut Context<'_>) -> Option<Written> {
-    const KEYS: &[&str] = &["id", "label", "raw", "config", "display"];
     if let Some(raw) = item.as_str() {
         return Some(Written { raw: raw.to_owned(), ..Written::default() });
     }
@@ -123,12 +124,29 @@ fn written(item: &Node, context: &mut Context<'_>) -> Option<Written> {
         context.lost(item, what, "write it as a text, or name its file");
         return None;
     };
-    context.lost_keys(item, "a prompt", KEYS);
+    note_keys(item, &raw, context);
     let sampling = item.get("config").map(|it| settings(it, context)).unwrap_or_default();
     let format = item.get("config").and_then(|it| it.get("response_format"));
     let response_format = format.and_then(|it| response_format(it, context));
     let (id, label) = (text(item, "id"), text(item, "label").or_else(|| text(item, "display")));
     Some(Written { raw, id, label, sampling, response_format })
+}
+
+/// Notes the keys of a prompt that nothing reads. A file that one names is not what is asked.
+fn note_keys(item: &Node, raw: &str, context: &mut Context<'_>) {
+    const KEYS: &[&str] = &["id", "label", "raw", "config", "display"];
+    const FILE: &str = "file";
+    context.unused_keys(item, Table::Prompt, &[KEYS, &[FILE]].concat());
+    if let Some(entry) = item.entries().iter().find(|it| it.key == FILE) {
+        let named = entry.node.as_str().unwrap_or_default();
+        let path = named.strip_prefix("file://").unwrap_or(named);
+        let advice = format!(
+            "the prompt is the text `{}`: write `raw: file://{path}` if the file is meant",
+            shortened(raw)
+        );
+        let at = context.source.at(&entry.key_span);
+        context.ignored_key(at, FILE, Table::Prompt, advice);
+    }
 }
 
 /// The form of answers that a prompt asks for.
@@ -143,9 +161,9 @@ fn response_format(node: &Node, context: &mut Context<'_>) -> Option<ResponseFor
 
 /// Settings of a prompt, which override those of the provider.
 fn settings(config: &Node, context: &mut Context<'_>) -> Sampling {
-    context.lost_keys(
+    context.unused_keys(
         config,
-        "the `config` of a prompt",
+        Table::PromptConfig,
         &["temperature", "top_p", "max_tokens", "seed", "stop", "response_format"],
     );
     Sampling {

@@ -15,7 +15,7 @@ use probity_load::suite::BackendKind;
 use serde_json::Value;
 
 use super::{
-    Context,
+    Context, Table,
     env::{Env, Told},
     list, transform,
 };
@@ -26,6 +26,7 @@ use crate::{
 pub(super) use code::{note_typescript, words};
 use hosted::Hosted;
 pub(super) use keys::without_keys;
+pub(super) use settings::{READ, is_setting};
 use vendors::{Family, Meaning, meaning};
 
 /// How deep files of providers may name each other.
@@ -182,7 +183,7 @@ fn described<'n>(item: &'n Node, context: &mut Context<'_>) -> Vec<Described<'n>
         node,
     };
     let of_table = |id: String, table: &'n Node, context: &mut Context<'_>| {
-        context.lost_keys(table, "a provider", KEYS);
+        context.unused_keys(table, Table::Provider, KEYS);
         if let Some(delay) = table.get("delay") {
             let advice = "limit the calls in flight with `max_concurrency`";
             context.assumed(delay, "`delay` between calls", advice);

@@ -17,7 +17,7 @@ use probity_load::{
 use serde_json::{Value, json};
 
 use super::{
-    Context,
+    Context, Table,
     assertions::{self, adapted},
     expected, list, nunjucks,
     options::{Around, Helpers, Options},
@@ -563,7 +563,7 @@ fn scenarios(node: &Node, context: &mut Context<'_>) -> Vec<(Node, Written)> {
         let in_file = item.as_str().map(|it| it.strip_prefix("file://").unwrap_or(it));
         let read = in_file.and_then(|name| context.tree(item, name));
         for scenario in list(read.as_ref().unwrap_or(item)) {
-            context.lost_keys(scenario, "a scenario", &["description", "config", "tests"]);
+            context.unused_keys(scenario, Table::Scenario, &["description", "config", "tests"]);
             all.extend(scenario_tests(scenario, context));
         }
     }
@@ -632,7 +632,7 @@ impl Written {
 
     /// All of it but its variables.
     fn without_vars(node: &Node, context: &mut Context<'_>) -> Self {
-        context.lost_keys(node, "a test", USED);
+        context.unused_keys(node, Table::Test, USED);
         let read = node.get("assert").map(|it| assertions::read(it, context));
         let assertions::Read { assertions, helpers } = read.unwrap_or_default();
         Self {

@@ -121,7 +121,7 @@ fn answers_vote_in_the_first_filter_alone() {
 fn runners(folder: &TempDir, entry: &str) -> String {
     let Outcome { draft, notes, .. } = imported(folder, entry).unwrap();
     let mut shown = String::new();
-    for Note { at, what, lost, advice } in notes.iter() {
+    for Note { at, what, lost, advice, .. } in notes.iter() {
         let _ = writeln!(shown, "{at}{}: {what} ({advice})", if *lost { " lost" } else { "" });
     }
     let suite = write::render(&draft, "").suite;
@@ -200,7 +200,6 @@ fn cases_about_skills_are_asked_with_the_skills() {
     ]);
     insta::assert_snapshot!(runners(&folder, "routing.jsonl"), @r#"
     routing.jsonl:1: the skills are those in `skills` ()
-    routing.jsonl:2: the skills are those in `skills` ()
     routing.jsonl:1: no model is named: the backend `echo` repeats what it is asked (describe the model to ask under [backends])
 
     [[runners]]

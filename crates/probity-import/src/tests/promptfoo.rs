@@ -24,7 +24,7 @@ fn suite(config: &str, files: &[(&str, &str)]) -> String {
 
 fn told(notes: &Notes) -> String {
     let mut shown = String::new();
-    for Note { at, what, lost, advice } in notes.iter() {
+    for Note { at, what, lost, advice, .. } in notes.iter() {
         let _ =
             writeln!(shown, "{}{}: {what} ({advice})", if *lost { "lost " } else { "" }, at.line);
     }
@@ -106,7 +106,10 @@ fn code_and_servers_of_ones_own_are_backends() {
   - elevenlabs:tts
   - file://none.py
 "#), @r#"
+5: `p.py` sees these variables of the environment: MY_KEY (add others that it needs to `env` of [backends.p.py])
+7: `p.py` sees these variables of the environment: MY_KEY (add others that it needs to `env` of [backends.p.py-2])
 8: the program is run in an empty folder, and is not told the variables of the test (name files from `{{suite_dir}}`)
+8: `bash run.sh --x 'a b'` sees no variables of the environment: none is found in its code (add others that it needs to `env` of [backends.program])
 lost 26: provider `elevenlabs:tts` is speech, which no backend is (describe another backend, see docs/suites.md)
 lost 27: `none.py` cannot be read: No such file or directory (os error 2) (check the path; it starts from the folder of the configuration)
 # From promptfooconfig.yaml, by `probity import`.

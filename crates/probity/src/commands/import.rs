@@ -236,15 +236,16 @@ fn write(folder: &Path, written: &Written, force: bool) -> Result<Vec<PathBuf>, 
 pub(super) fn show_notes(notes: &Notes, printer: &Printer) {
     let lost = notes.iter().filter(|it| it.lost);
     let assumed = notes.iter().filter(|it| !it.lost);
-    for (at, Note { at: place, what, advice, lost }) in lost.chain(assumed).enumerate() {
+    for (at, note) in lost.chain(assumed).enumerate() {
         if at == MOST_SHOWN {
             let more = notes.iter().count() - MOST_SHOWN;
             printer.note(&format!("… and {}; --json lists all", counted(more, "further note")));
             return;
         }
+        let Note { at: place, what, advice, lost, .. } = note;
         let kind = if *lost { "not carried over" } else { "note" };
         let advice = if advice.is_empty() { String::new() } else { format!(" ({advice})") };
-        printer.note(&format!("{place}: {kind}: {what}{advice}"));
+        printer.note(&format!("{place}: {kind}: {what}{advice}{}", note.elsewhere()));
     }
 }
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{
     Described, Told,
-    env::names_in,
+    env::seen_by,
     keys::{Place, without_keys},
 };
 use crate::{
@@ -66,7 +66,8 @@ pub(super) fn function(
             );
         }
     }
-    backend.env = variables_of(path, context);
+    backend.env = seen_by(path, context);
+    note_seen(path, &backend, described.node, context);
     let is_made = backend.config.values().any(is_made);
     Some(if is_made { configured(backend, context) } else { backend })
 }
@@ -153,10 +154,14 @@ fn from_file(node: &Node, named: &str, place: &Place<'_>, context: &mut Context<
     }
 }
 
-/// The variables of the environment that a file names, as far as that can be seen.
-fn variables_of(path: &str, context: &mut Context<'_>) -> Vec<String> {
-    let text = context.source.text(path).map(|it| it.text).unwrap_or_default();
-    names_in(&text)
+/// Notes which variables code sees: here it sees those that are named for it, and in promptfoo all.
+fn note_seen(named: &str, backend: &BackendDraft, node: &Node, context: &mut Context<'_>) {
+    let what = match backend.env.as_slice() {
+        [] => format!("`{named}` sees no variables of the environment: none is found in its code"),
+        seen => format!("`{named}` sees these variables of the environment: {}", seen.join(", ")),
+    };
+    let advice = format!("add others that it needs to `env` of [backends.{}]", backend.name);
+    context.assumed(node, what, advice);
 }
 
 /// A program. It is given the prompt, the options and the context as arguments.
@@ -174,9 +179,7 @@ pub(super) fn program(
     let mut env = BTreeSet::new();
     for word in &mut words {
         if context.source.has_file(word) {
-            if let Ok(text) = context.source.text(word) {
-                env.extend(names_in(&text.text));
-            }
+            env.extend(seen_by(word, context));
             if let Ok(reference) = context.source.reference(word) {
                 *word = format!("{{{{suite_dir}}}}/{reference}");
             }
@@ -193,6 +196,7 @@ pub(super) fn program(
     backend.env = env.into_iter().collect();
     let what = "the program is run in an empty folder, and is not told the variables of the test";
     context.assumed(described.node, what, "name files from `{{suite_dir}}`");
+    note_seen(command, &backend, described.node, context);
     Some(backend)
 }
 

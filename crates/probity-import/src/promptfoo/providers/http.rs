@@ -14,7 +14,7 @@ use super::{
 use crate::{
     cases::text,
     draft::BackendDraft,
-    promptfoo::{Context, transform},
+    promptfoo::{Context, Table, transform},
 };
 
 const USED: &[&str] = &[
@@ -50,7 +50,7 @@ pub(super) fn read(
     let empty = Node { span: described.node.span.clone(), value: NodeValue::Object(Vec::new()) };
     let config = described.config.unwrap_or(&empty);
     let known: Vec<&str> = USED.iter().chain(SILENT).copied().collect();
-    context.lost_keys(config, "an `http` provider", &known);
+    context.unused_keys(config, Table::HttpConfig, &known);
     backend.url = text(config, "url").or(url);
     backend.method = text(config, "method").map(|it| it.to_uppercase());
     read_headers(config, &mut backend, context);

@@ -21,7 +21,7 @@ use crate::{
     cases::text,
     draft::BackendDraft,
     promptfoo::{
-        Context,
+        Context, Table,
         env::{Env, names_key},
         files::with_files,
     },
@@ -55,6 +55,7 @@ const SILENT: &[&str] = &[
     "batch",
     "apiKeyRequired",
     "isReasoningModel",
+    "o1",
     "anthropic_version",
     "loggingConfig",
     "showSearchQueries",
@@ -137,6 +138,61 @@ const SENT: &[&str] = &[
     "mcp_servers",
     "iteration_limit",
 ];
+/// Keys that a provider of promptfoo's reads, and that no backend has.
+pub(in crate::promptfoo) const READ: &[&str] = &[
+    "accessKeyId",
+    "additionalModelResponseFieldPaths",
+    "azureAuthorityHost",
+    "azureClientId",
+    "azureClientSecret",
+    "azureTenantId",
+    "azureTokenScope",
+    "best_of",
+    "budget_tokens",
+    "cache_control",
+    "context",
+    "credentials",
+    "dataSources",
+    "data_sources",
+    "deployment_id",
+    "endpoint",
+    "examples",
+    "expressMode",
+    "extraBodyParams",
+    "functionCallHandler",
+    "functionToolCallbacks",
+    "googleAuthOptions",
+    "guardrailIdentifier",
+    "guardrailVersion",
+    "guardrails",
+    "imageConfig",
+    "inferenceProvider",
+    "keyFilename",
+    "llamaConfig",
+    "max_thinking_tokens",
+    "mcp",
+    "modelArmor",
+    "outputDimensionality",
+    "performanceConfig",
+    "personality",
+    "projectIdEnvar",
+    "projectUrl",
+    "prompt",
+    "reasoning_summary",
+    "retryOptions",
+    "scopes",
+    "secretAccessKey",
+    "serviceTier",
+    "sessionToken",
+    "speechConfig",
+    "systemPrompt",
+    "taskType",
+    "textGenerationConfig",
+    "thinking_level",
+    "toolMocks",
+    "useAssistantRole",
+    "vertexai",
+];
 /// Parts of an address that a provider of Cloudflare names, and the variables that hold them otherwise.
 const ACCOUNT: &[(&str, &str, &str)] = &[
     ("accountId", "accountIdEnvar", "CLOUDFLARE_ACCOUNT_ID"),
@@ -146,6 +202,39 @@ const ACCOUNT: &[(&str, &str, &str)] = &[
 /// Keys that say where the server is.
 const ADDRESSES: &[&str] =
     &["apiHost", "apiBaseUrl", "baseUrl", "baseURL", "base_url", "workspaceUrl"];
+
+/// Whether a server's provider of promptfoo's reads a key of its `config` to ask something else.
+pub(in crate::promptfoo) fn is_setting(key: &str) -> bool {
+    const OTHERS: &[&str] = &[
+        "temperature",
+        "top_p",
+        "topP",
+        "topK",
+        "max_tokens",
+        "maxTokens",
+        "max_output_tokens",
+        "maxOutputTokens",
+        "max_completion_tokens",
+        "seed",
+        "stop",
+        "stop_sequences",
+        "stopSequences",
+        "logprobs",
+        "response_format",
+        "responseSchema",
+        "response_schema",
+        "tools",
+        "tool_choice",
+        "functions",
+        "function_call",
+        "generationConfig",
+        "passthrough",
+        "model",
+        "apiKey",
+        "headers",
+    ];
+    OTHERS.contains(&key) || SENT.contains(&key) || READ.contains(&key)
+}
 
 /// Fills a backend with what its provider says. None if it says something that no backend can do.
 pub(super) fn apply(
@@ -234,11 +323,12 @@ impl Filling<'_, '_> {
                 let options = self.backend.extra_body.entry("options").or_insert_with(|| json!({}));
                 options[key] = node.to_json();
             }
-            _ => {
+            _ if READ.contains(&key) => {
                 let what =
                     format!("`{key}` of the provider `{}` has no counterpart", self.provider.id);
                 self.context.lost(node, what, "put it into `extra_body` if the server takes it");
             }
+            _ => self.context.unused_key(self.context.at(node), key, Table::ServerConfig),
         }
     }
 

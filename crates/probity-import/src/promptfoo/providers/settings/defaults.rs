@@ -2,6 +2,7 @@
 
 use probity_core::located::Node;
 use probity_load::suite::BackendKind;
+use serde_json::json;
 
 use super::Filling;
 use crate::{
@@ -18,12 +19,15 @@ impl Filling<'_, '_> {
         let omits = config.and_then(|it| text(it, "omitDefaults")).as_deref() == Some("true");
         let model = self.backend.model.clone().unwrap_or_default();
         let is_chat = matches!(self.server.family, Family::Chat | Family::Responses);
-        let stated = config.and_then(|it| text(it, "isReasoningModel"));
-        let reasons = is_chat && (reasons(&model) || stated.as_deref() == Some("true"));
+        let stated = |key| config.and_then(|it| text(it, key)).as_deref() == Some("true");
+        let is_stated = stated("isReasoningModel") || stated("o1");
+        let reasons = is_chat && (reasons(&model) || is_stated);
+        self.reasoning_effort(reasons, !omits);
+        if reasons {
+            self.backend.sampling.temperature = None;
+            self.backend.sampling.max_tokens = self.longest_of_reasoning(config, !omits);
+        }
         if omits || reasons {
-            if reasons {
-                self.backend.sampling.temperature = None;
-            }
             return;
         }
         let sampling = &mut self.backend.sampling;
@@ -45,6 +49,62 @@ impl Filling<'_, '_> {
         }
         let extra = std::mem::take(&mut self.backend.extra_body);
         self.backend.extra_body = known(extra);
+    }
+}
+
+impl Filling<'_, '_> {
+    /// The longest reply of a model that reasons: promptfoo takes other keys for it, and `max_tokens` for Azure
+    /// alone.
+    fn longest_of_reasoning(&mut self, config: Option<&Node>, has_default: bool) -> Option<u64> {
+        let usual = (has_default && self.server.kind == BackendKind::Azure).then_some(1024);
+        let keys: &[&str] = match (self.server.kind, self.server.family) {
+            (BackendKind::Azure, _) => &["max_completion_tokens", "max_tokens"],
+            (_, Family::Responses) => &["max_output_tokens"],
+            (_, _) => &["max_completion_tokens"],
+        };
+        let sent = config.and_then(|it| it.get("passthrough"));
+        for table in [config, sent].into_iter().flatten() {
+            for key in keys {
+                if let Some(number) = self.number(table, key) {
+                    return Some(number);
+                }
+            }
+        }
+        usual
+    }
+
+    /// How long a model reasons, which promptfoo tells only those models of OpenAI's that do.
+    fn reasoning_effort(&mut self, reasons: bool, has_default: bool) {
+        const KEY: &str = "reasoning_effort";
+        let is_openai = match self.server.kind {
+            // Others with the same API have keys of their own.
+            BackendKind::Openai => self.server.key.is_none(),
+            kind => matches!(
+                kind,
+                BackendKind::OpenaiResponses | BackendKind::Openrouter | BackendKind::Azure
+            ),
+        };
+        if !is_openai {
+            return;
+        }
+        let is_azure = self.server.kind == BackendKind::Azure;
+        let is_open = self.backend.model.as_deref().is_some_and(|it| it.contains("gpt-oss"));
+        let extra = &mut self.backend.extra_body;
+        match reasons || is_open && !is_azure {
+            false => drop(extra.remove(KEY)),
+            true if self.server.family == Family::Responses => {
+                if let Some(effort) = extra.remove(KEY) {
+                    let reasoning = extra.entry("reasoning").or_insert_with(|| json!({}));
+                    if let Some(reasoning) = reasoning.as_object_mut() {
+                        reasoning.entry("effort").or_insert(effort);
+                    }
+                }
+            }
+            true if is_azure && has_default => {
+                extra.entry(KEY).or_insert_with(|| "medium".into());
+            }
+            true => {}
+        }
     }
 }
 
