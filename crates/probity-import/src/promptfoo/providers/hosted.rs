@@ -31,9 +31,10 @@ impl Hosted {
     pub(super) fn takes(&self) -> Takes {
         match self {
             Self::Replicate(_) => Takes::Conversations,
-            Self::Cohere(_) => Takes::Text,
             Self::SageMaker(named) if named.starts_with("llama:") => Takes::TextOrMessages,
-            Self::SageMaker(_) | Self::TextGeneration(_) | Self::N8n(_) => Takes::Text,
+            Self::SageMaker(_) | Self::TextGeneration(_) | Self::N8n(_) | Self::Cohere(_) => {
+                Takes::Text
+            }
         }
     }
 }
@@ -121,7 +122,7 @@ pub(super) fn read(
             text_generation(model, config, described, backend, context)
         }
         Hosted::N8n(url) => n8n(url.clone(), config, described, backend, context),
-        Hosted::SageMaker(named) => sagemaker(named, config, backend, context),
+        Hosted::SageMaker(named) => Some(sagemaker(named, config, backend, context)),
         Hosted::Cohere(model) => cohere(model, config, described, backend, context),
     }
 }
@@ -166,9 +167,9 @@ fn cohere(
         if text(config, key).as_deref() == Some("true") {
             let head = field.replace('_', " ");
             let title: String = head.split(' ').map(capital).collect::<Vec<_>>().join(" ");
-            script.push_str(&format!(
-                " + (json.{field} ? '\\n\\n{title}:\\n' + json.{field}.map((it) => {item}).join('\\n') : '')"
-            ));
+            script = format!(
+                "{script} + (json.{field} ? '\\n\\n{title}:\\n' + json.{field}.map((it) => {item}).join('\\n') : '')"
+            );
         }
     }
     Some(Made { backend, transform: Some(of_response(&script)) })
@@ -222,7 +223,9 @@ fn text_generation(
     const OTHERS: &[&str] = &["apiKey", "apiEndpoint", "chatCompletion"];
     context.lost_keys(config, "a provider of Hugging Face", &[GENERATION, OTHERS].concat());
     let usual = || format!("https://router.huggingface.co/hf-inference/models/{model}");
-    backend.url = Some(text(config, "apiEndpoint").unwrap_or_else(usual));
+    let place = Place { backend: &backend.name, what: "the address under" };
+    let url = text(config, "apiEndpoint").unwrap_or_else(usual);
+    backend.url = Some(place.url(&url, &described.node.span, context));
     // A key that is written out for another server is not the usual one.
     let is_own = config.get("apiKey").is_some() && config.get("apiEndpoint").is_some();
     let own = is_own.then(|| variable(&backend.name, "api_key"));
@@ -262,7 +265,7 @@ fn sagemaker(
     config: &Node,
     mut backend: BackendDraft,
     context: &mut Context<'_>,
-) -> Option<Made> {
+) -> Made {
     let (kind, endpoint) = match named.split_once(':') {
         Some((kind, endpoint)) => (Some(kind.to_owned()), endpoint),
         None => (text(config, "modelType"), named),
@@ -310,7 +313,7 @@ fn sagemaker(
                 .to_owned()
         }
     };
-    Some(Made { backend, transform: Some(of_response(&found)) })
+    Made { backend, transform: Some(of_response(&found)) }
 }
 
 /// What an endpoint of `SageMaker` is sent. promptfoo's usual settings stand in it.
