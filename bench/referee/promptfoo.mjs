@@ -108,8 +108,8 @@ function isConfig(place) {
 
 /** The same config with other providers and graders. */
 function rewritten(config, folder, grader) {
-  const judge = { id: 'openai:chat:judge', config: { apiBaseUrl: grader, apiKey: 'referee' } };
-  const vectors = { id: 'openai:embedding:vectors', config: { apiBaseUrl: grader, apiKey: 'referee' } };
+  const judge = { id: 'openai:chat:judge', config: { apiBaseUrl: grader, apiKeyEnvar: 'OPENAI_API_KEY' } };
+  const vectors = { id: 'openai:embedding:vectors', config: { apiBaseUrl: grader, apiKeyEnvar: 'OPENAI_API_KEY' } };
   const graderFor = (provider) => {
     if (provider === null || typeof provider !== 'object' || 'id' in provider) return judge;
     const kinds = Object.entries(provider).map(([kind]) => [kind, kind === 'embedding' ? vectors : judge]);

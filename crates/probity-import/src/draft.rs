@@ -63,16 +63,23 @@ impl Draft {
         name
     }
 
-    /// The name of the scorer that an adapter is. It is added if there is none yet.
+    /// The name of the scorer that an adapter is, which sees these variables. It is added if there is none yet.
     pub fn adapted_scorer(&mut self, adapter: &str, env: &[&str]) -> String {
         let stem = adapter.split('.').next().unwrap_or(adapter);
-        if !self.scorers.iter().any(|it| it.is_adapter && it.node == adapter) {
+        let known = self.scorers.iter().position(|it| it.is_adapter && it.node == adapter);
+        let at = known.unwrap_or_else(|| {
             self.scorers.push(ScorerDraft {
                 name: stem.to_owned(),
                 node: adapter.to_owned(),
                 is_adapter: true,
-                env: env.iter().map(|it| (*it).to_owned()).collect(),
+                env: Vec::new(),
             });
+            self.scorers.len() - 1
+        });
+        for name in env {
+            if !self.scorers[at].env.iter().any(|it| it == name) {
+                self.scorers[at].env.push((*name).to_owned());
+            }
         }
         stem.to_owned()
     }

@@ -331,11 +331,11 @@ impl Source {
         // Rows stand for lines.
         let text = self.number(&shown, "\n".repeat(rows.len()));
         let mut rows = rows.into_iter().enumerate();
-        let names = rows.next().map(|it| it.1).unwrap_or_default();
+        let columns = rows.next().map(|it| it.1).unwrap_or_default();
         let record = |(at, mut cells): (usize, Vec<String>)| {
             let span = text.base + at..text.base + at;
-            cells.resize(names.len(), String::new());
-            let entries = names.iter().zip(cells).filter(|(name, _)| !name.trim().is_empty());
+            cells.resize(columns.len(), String::new());
+            let entries = columns.iter().zip(cells).filter(|(name, _)| !name.trim().is_empty());
             let entries = entries.map(|(name, cell)| Entry {
                 key: name.trim().to_owned(),
                 key_span: span.clone(),

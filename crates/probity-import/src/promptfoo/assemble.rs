@@ -269,13 +269,13 @@ fn grouped(tests: Vec<Test>, shared: &Setup) -> Vec<Group> {
                 };
                 let cases = vec![case];
                 groups.push(Group {
-                    is_given,
                     around,
                     prompts,
                     providers,
                     own,
                     inherits,
                     code,
+                    is_given,
                     setup,
                     cases,
                 });

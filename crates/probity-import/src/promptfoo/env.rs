@@ -73,6 +73,17 @@ pub(super) fn names_key(name: &str) -> bool {
         .any(|it| name.contains(it))
 }
 
+/// The variables of the environment that a text names.
+pub(super) fn names_in(text: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut rest = text;
+    while let Some((_, name, _, after)) = variable(rest) {
+        names.push(name);
+        rest = after;
+    }
+    names
+}
+
 /// The first `{{ env.NAME }}` of a text: what is before it, its name, its default, and what is after it.
 fn variable(text: &str) -> Option<(&str, String, Option<String>, &str)> {
     let mut from = 0;

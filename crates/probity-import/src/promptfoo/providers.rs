@@ -25,7 +25,7 @@ use crate::{
 };
 pub(super) use code::{note_typescript, words};
 use hosted::Hosted;
-pub(super) use keys::without_keys;
+pub(super) use keys::{Place, without_keys};
 pub(super) use settings::{READ, is_setting};
 use vendors::{Family, Meaning, meaning};
 
@@ -228,7 +228,7 @@ fn made(described: &Described<'_>, used: Use, context: &mut Context<'_>) -> Opti
     let at = context.at(described.node);
     let name = backend_name(described, context);
     let mut provider = Provider {
-        id: described.id.clone(),
+        id: keys::shown(&described.id),
         names: described.label.iter().cloned().chain([described.id.clone()]).collect(),
         prompts: described.prompts.clone(),
         transform: described.transform.clone(),
@@ -236,12 +236,12 @@ fn made(described: &Described<'_>, used: Use, context: &mut Context<'_>) -> Opti
     };
     let mut backend = BackendDraft::new(name, BackendKind::Echo, at);
     if described.label.is_some() {
-        backend.comments.push(described.id.clone());
+        backend.comments.push(provider.id.clone());
     }
     let advice = "describe another backend, see docs/suites.md";
     let is_server = matches!(meaning(&described.id), Meaning::Server(_));
     if used == Use::Helper(Help::Embed) && !is_server {
-        let what = format!("provider `{}` cannot embed texts", described.id);
+        let what = format!("provider `{}` cannot embed texts", provider.id);
         context.lost(described.node, what, advice);
         return None;
     }
@@ -250,7 +250,7 @@ fn made(described: &Described<'_>, used: Use, context: &mut Context<'_>) -> Opti
             let embeds = used == Use::Helper(Help::Embed);
             let is_embedder = server.family == Family::Embeddings && server.kind.embeds();
             if is_embedder != embeds && (embeds || used == Use::Asked) {
-                let what = format!("provider `{}` does not fit what it is named for", described.id);
+                let what = format!("provider `{}` does not fit what it is named for", provider.id);
                 context.lost(described.node, what, advice);
                 return None;
             }
@@ -289,12 +289,12 @@ fn made(described: &Described<'_>, used: Use, context: &mut Context<'_>) -> Opti
         }
         Meaning::Echo => Some(backend),
         Meaning::Foreign(what) => {
-            let what = format!("provider `{}` is {what}, which no backend is", described.id);
+            let what = format!("provider `{}` is {what}, which no backend is", provider.id);
             context.lost(described.node, what, advice);
             None
         }
         Meaning::File(_) | Meaning::Unknown => {
-            let what = format!("provider `{}` is not known", described.id);
+            let what = format!("provider `{}` is not known", provider.id);
             context.lost(described.node, what, advice);
             None
         }

@@ -82,7 +82,7 @@ fn cells(xml: &str, shared: &[String]) -> Result<Vec<Vec<String>>, String> {
                     let known = text.parse::<usize>().ok().and_then(|it| shared.get(it));
                     row[column] = known.cloned().unwrap_or_default();
                 }
-                "b" => row[column] = if text == "1" { "true" } else { "false" }.to_owned(),
+                "b" => row[column] = (text == "1").to_string(),
                 _ => row[column].push_str(text),
             }
         }

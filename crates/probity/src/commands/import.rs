@@ -42,7 +42,12 @@ pub(super) fn run(args: &ImportArgs, printer: &Printer) -> Result<Exit, Failure>
     }
     refuse_idle(
         "it is about results, and these are none",
-        &[("--suite", args.suite.is_some()), ("--decide-by", args.decide_by.is_some())],
+        &[
+            ("--suite", args.suite.is_some()),
+            ("--decide-by", args.decide_by.is_some()),
+            ("--store", args.place.store.is_some()),
+            ("--env-file", args.place.env_file.is_some()),
+        ],
     )?;
     let options = Options {
         from: args.from.map(Origin::from),

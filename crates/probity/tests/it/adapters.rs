@@ -85,7 +85,7 @@ fn verdicts(results: &[Value]) -> Vec<&str> {
 
 #[test]
 fn assistants_are_asked_in_threads_and_their_functions_answered() {
-    let config = r#"
+    let config = r"
 prompts: ['{{q}}']
 providers:
   - id: azure:assistant:asst_1
@@ -96,7 +96,7 @@ providers:
       functionToolCallbacks:
         double: file://callbacks.js:double
 tests: [{ vars: { q: 'What is 21 twice?' } }]
-"#;
+";
     let callbacks = "module.exports = { double: (args) => String(JSON.parse(args).n * 2) };";
     let others = [("tools.json", r#"[{"type": "function"}]"#), ("callbacks.js", callbacks)];
     let (project, results) = ran(config, &others);
@@ -127,7 +127,7 @@ tests: [{ vars: { q: 'a "quoted" question' } }]
 
 #[test]
 fn people_and_watsonx_are_asked_with_keys_from_the_environment() {
-    let config = r#"
+    let config = r"
 prompts: ['Say {{q}}']
 providers:
   - id: slack:C1
@@ -135,7 +135,7 @@ providers:
   - id: watsonx:ibm/granite
     config: { serviceUrl: URL, iamUrl: URL, maxNewTokens: 7 }
 tests: [{ vars: { q: hi } }]
-"#;
+";
     let (project, results) = ran(config, &[]);
     assert_eq!(replies(&results), ["you said: Say hi", "ibm/granite/project/7: Say hi"]);
     assert!(!project.read("probity.toml").contains("ibm-key"));
@@ -253,14 +253,14 @@ tests:
 
 #[test]
 fn programs_and_langfuse_make_prompts() {
-    let config = r#"
+    let config = r"
 prompts:
   - exec:sh make.sh 'a b'
   - langfuse://greet all@live:chat
   - langfuse://greet all:3
 providers: [echo]
 tests: [{ vars: { word: you } }]
-"#;
+";
     let script = "#!/bin/sh\necho \"$1 $2\" | cut -c 1-30\n";
     let (project, results) = ran(config, &[("make.sh", script)]);
     let all = replies(&results);
@@ -272,7 +272,7 @@ tests: [{ vars: { word: you } }]
 
 #[test]
 fn graders_that_are_services_are_asked() {
-    let config = r#"
+    let config = r"
 prompts: ['{{word}}']
 providers: [echo]
 defaultTest:
@@ -300,7 +300,7 @@ tests:
     assert: [{ type: similar, value: other, threshold: 0.9, provider: ./embeds.js }]
   - vars: { word: good }
     assert: [{ type: similar, value: goof, threshold: 0.9, provider: ./embeds.js }]
-"#;
+";
     let embeds = "module.exports = class { async callEmbeddingApi(text) { return { embedding: [text.length, text.charCodeAt(0)] }; } };";
     let (_, results) = ran(config, &[("embeds.js", embeds)]);
     let why: Vec<&Value> = results.iter().map(|it| &it["reason"]).collect();

@@ -390,3 +390,55 @@ fn a_configuration_is_watched_with_the_files_that_it_names() {
     assert!(told.contains("tests.csv changed"), "{told}");
     assert_eq!(server.seen().asked, 3, "only the new test is asked: {told}");
 }
+
+#[test]
+fn keys_in_addresses_are_not_copied() {
+    let config = r"
+prompts: ['{{q}}']
+providers:
+  - id: https://ann:hidden-password@app.example/chat?team=a&api_key=hidden-key#x
+    label: app
+    config: { body: { q: '{{prompt}}' } }
+  - id: webhook:https://hidden-token@hook.example/x?sig=hidden-signature
+    label: hook
+  - id: openai:gpt-4o
+    label: proxy
+    config: { apiBaseUrl: 'https://bob:hidden-secret@proxy.example/v1' }
+  - id: wss://app.example/socket?token=hidden-socket
+    label: socket
+    config: { messageTemplate: '{{prompt}}' }
+  - id: https://plain.example/a?page=2&keyword=x
+    label: plain
+tests:
+  - vars: { q: hi }
+    assert: [{ type: webhook, value: 'https://judge.example/?key=hidden-judge' }]
+";
+    let project = Project::new().file("promptfooconfig.yaml", config);
+    let shown = project.shown(&["import", "promptfooconfig.yaml"]);
+    let suite = project.read("probity.toml");
+    let cases = project.read("cases.yaml");
+    assert!(!format!("{shown}{suite}{cases}").contains("hidden"), "{shown}{suite}{cases}");
+    for part in [
+        r#"url = "https://ann:{{ env.APP_PASSWORD }}@app.example/chat?team=a&api_key={{ env.APP_API_KEY }}#x""#,
+        r#"url = "https://{{ env.HOOK_TOKEN }}@hook.example/x?sig={{ env.HOOK_KEY }}""#,
+        r#"base_url = "https://bob:{{ env.PROXY_PASSWORD }}@proxy.example/v1""#,
+        r#"url = "wss://app.example/socket?token={{ env.SOCKET_TOKEN }}""#,
+        r#"url = "https://plain.example/a?page=2&keyword=x""#,
+        r#"env = ["WEBHOOK_KEY"]"#,
+    ] {
+        assert!(suite.contains(part), "{part}\n{suite}");
+    }
+    assert!(shown.contains("put it into the variable `APP_API_KEY`"), "{shown}");
+}
+
+#[test]
+fn options_about_results_are_refused_for_configurations() {
+    let project = Project::new()
+        .file("promptfooconfig.yaml", "prompts: [a]\nproviders: [echo]\n")
+        .file(".other", "A=1\n");
+    for (flag, value) in [("--store", "x.db"), ("--env-file", ".other")] {
+        let shown = project.shown(&["import", "promptfooconfig.yaml", flag, value]);
+        let refused = format!("`{flag}` does nothing here: it is about results");
+        assert!(shown.contains(&refused), "{shown}");
+    }
+}

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     cases::text,
     draft::Draft,
-    promptfoo::{Context, options::Helpers, transform},
+    promptfoo::{Context, env, options::Helpers, providers::Place, transform},
 };
 
 const CLASSIFIER: &str = "classifier";
@@ -44,7 +44,8 @@ pub(super) fn made(name: &str, node: &Node, context: &mut Context<'_>) -> Option
                 context.lost(node, "assertion `webhook` without an address", "give it one");
                 return None;
             };
-            json!({ "url": url })
+            let place = Place { backend: WEBHOOK, what: "the address under" };
+            json!({ "url": place.url(&url, &node.span, context) })
         }
     };
     if let Some(asked) = node.get("provider").and_then(|it| asked(it, context)) {
@@ -57,7 +58,11 @@ pub(super) fn made(name: &str, node: &Node, context: &mut Context<'_>) -> Option
         _ => "webhook.mjs",
     };
     context.adapter(adapter);
-    let scorer = context.draft.adapted_scorer(adapter, variables(adapter));
+    let in_address =
+        config.get("url").and_then(Value::as_str).map(env::names_in).unwrap_or_default();
+    let seen: Vec<&str> =
+        variables(adapter).iter().copied().chain(in_address.iter().map(String::as_str)).collect();
+    let scorer = context.draft.adapted_scorer(adapter, &seen);
     Some(Assertion {
         value: Some(Value::from(scorer)),
         config: Some(config),

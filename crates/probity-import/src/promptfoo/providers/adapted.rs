@@ -37,6 +37,15 @@ const OF_HTTP: &[&str] = &[
     "validateStatus",
 ];
 
+/// Variables that Azure's assistants and watsonx take from the environment.
+const OF_AZURE: &[&str] = &["AZURE_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_API_HOST"];
+const OF_WATSONX: &[&str] = &[
+    "WATSONX_AI_APIKEY",
+    "WATSONX_AI_AUTH_TYPE",
+    "WATSONX_AI_BEARER_TOKEN",
+    "WATSONX_AI_PROJECT_ID",
+];
+
 /// The provider that an id means, if an adapter asks it.
 pub(super) fn meant(id: &str) -> Option<Adapted> {
     let (first, rest) = id.split_once(':').unwrap_or((id, ""));
@@ -44,8 +53,7 @@ pub(super) fn meant(id: &str) -> Option<Adapted> {
     match first {
         "azure" | "azureopenai" => {
             let assistant = rest.strip_prefix("assistant:")?;
-            const ENV: &[&str] = &["AZURE_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_API_HOST"];
-            of("azure-assistant.mjs", vec![("assistant", assistant.to_owned())], ENV)
+            of("azure-assistant.mjs", vec![("assistant", assistant.to_owned())], OF_AZURE)
         }
         "ws" | "wss" => of("websocket.mjs", vec![("url", id.to_owned())], &[]),
         "websocket" => of("websocket.mjs", vec![("url", rest.to_owned())], &[]),
@@ -54,14 +62,8 @@ pub(super) fn meant(id: &str) -> Option<Adapted> {
             of("slack.mjs", vec![("channel", channel)], &["SLACK_BOT_TOKEN"])
         }
         "watsonx" => {
-            const ENV: &[&str] = &[
-                "WATSONX_AI_APIKEY",
-                "WATSONX_AI_AUTH_TYPE",
-                "WATSONX_AI_BEARER_TOKEN",
-                "WATSONX_AI_PROJECT_ID",
-            ];
             let model = rest.rsplit(':').next().unwrap_or(rest);
-            of("watsonx.mjs", vec![("model", model.to_owned())], ENV)
+            of("watsonx.mjs", vec![("model", model.to_owned())], OF_WATSONX)
         }
         "package" => {
             let (package, exported) = rest.rsplit_once(':').unwrap_or((rest, "default"));
@@ -97,8 +99,13 @@ pub(super) fn read(
     }
     for (key, value) in &adapted.fields {
         // What the settings say counts.
-        if !value.is_empty() {
-            config.entry(*key).or_insert_with(|| Value::from(value.as_str()));
+        if !value.is_empty() && !config.contains_key(*key) {
+            let place = Place { backend: &backend.name, what: "the address under" };
+            let value = match value.contains("://") {
+                true => place.url(value, &described.node.span, context),
+                false => value.clone(),
+            };
+            config.insert((*key).to_owned(), Value::from(value));
         }
     }
     backend.kind = BackendKind::Node;
@@ -124,8 +131,10 @@ pub(super) fn http(
     let node = described.config?;
     context.lost_keys(node, "an `http` provider with signatures or certificates", OF_HTTP);
     let mut config = told(node, described, &backend.name, context)?;
-    if let Some(url) = url {
-        config.entry("url").or_insert_with(|| Value::from(url));
+    if let Some(url) = url.filter(|_| !config.contains_key("url")) {
+        let place = Place { backend: &backend.name, what: "the address under" };
+        let url = place.url(&url, &described.node.span, context);
+        config.insert("url".to_owned(), Value::from(url));
     }
     for key in ["url", "headers", "body", "queryParams"] {
         let texts = config.get(key).map(texts_in).unwrap_or_default();
@@ -228,6 +237,7 @@ impl Telling<'_, '_> {
         let is_name = key.ends_with("Alias");
         Some(Value::from(match is_name {
             true => text,
+            false if text.contains("://") => place.url(&text, &node.span, self.context),
             false => place.text(key, text, &node.span, self.context),
         }))
     }

@@ -170,9 +170,9 @@ fn cohere(
         if text(config, key).as_deref() == Some("true") {
             let head = field.replace('_', " ");
             let title: String = head.split(' ').map(capital).collect::<Vec<_>>().join(" ");
-            script.push_str(&format!(
-                " + (json.{field} ? '\\n\\n{title}:\\n' + json.{field}.map((it) => {item}).join('\\n') : '')"
-            ));
+            script = format!(
+                "{script} + (json.{field} ? '\\n\\n{title}:\\n' + json.{field}.map((it) => {item}).join('\\n') : '')"
+            );
         }
     }
     Some(Made { backend, transform: Some(of_response(&script)) })
@@ -226,7 +226,9 @@ fn text_generation(
     const OTHERS: &[&str] = &["apiKey", "apiEndpoint", "chatCompletion"];
     context.lost_keys(config, "a provider of Hugging Face", &[GENERATION, OTHERS].concat());
     let usual = || format!("https://router.huggingface.co/hf-inference/models/{model}");
-    backend.url = Some(text(config, "apiEndpoint").unwrap_or_else(usual));
+    let place = Place { backend: &backend.name, what: "the address under" };
+    let url = text(config, "apiEndpoint").unwrap_or_else(usual);
+    backend.url = Some(place.url(&url, &described.node.span, context));
     // A key that is written out for another server is not the usual one.
     let is_own = config.get("apiKey").is_some() && config.get("apiEndpoint").is_some();
     let own = is_own.then(|| variable(&backend.name, "api_key"));

@@ -64,10 +64,12 @@ pub(super) fn read(
     if let Some(request) = config.get("request") {
         read_request(request, config, &mut backend, context)?;
     }
-    if backend.url.is_none() {
+    let Some(url) = backend.url.take() else {
         context.lost(described.node, "an `http` provider without `url`", "give it a `url`");
         return None;
-    }
+    };
+    let place = Place { backend: &backend.name, what: "the address under" };
+    backend.url = Some(place.url(&url, &described.node.span, context));
     read_query(config, &mut backend, context);
     read_auth(config, &mut backend, context);
     read_session(config, &mut backend, context);
@@ -90,7 +92,8 @@ pub(super) fn webhook(
     context: &mut Context<'_>,
 ) -> BackendDraft {
     backend.kind = BackendKind::Http;
-    backend.url = Some(url.to_owned());
+    let place = Place { backend: &backend.name, what: "the address under" };
+    backend.url = Some(place.url(url, &described.node.span, context));
     let mut body = json!({ "prompt": "{{ prompt }}" });
     if let Some(config) = described.config {
         let place = Place { backend: &backend.name, what: "the field" };

@@ -25,6 +25,20 @@ fn is_key(name: &str, value: &str) -> bool {
     names_key(name) && !value.trim().is_empty() && !template::is_template(value)
 }
 
+/// The id of a provider as people may see it: an address without its parameters, and without who asks.
+pub(super) fn shown(id: &str) -> String {
+    let Some((scheme, rest)) = id.split_once("://") else { return id.to_owned() };
+    let rest = rest.split(['?', '#']).next().unwrap_or(rest);
+    let end = rest.find('/').unwrap_or(rest.len());
+    let host = rest[..end].rsplit('@').next().unwrap_or(rest);
+    format!("{scheme}://{host}{}", &rest[end..])
+}
+
+/// Whether a parameter of an address is a key although its name does not say so.
+fn is_key_of_url(name: &str) -> bool {
+    ["sig", "signature", "code"].iter().any(|it| name.eq_ignore_ascii_case(it))
+}
+
 /// What code is told, without the keys in it, which are noted. `named` is the code.
 pub(in crate::promptfoo) fn without_keys(
     node: &Node,
@@ -62,10 +76,10 @@ fn note_key(entry: &Entry, named: &str, context: &mut Context<'_>) {
 }
 
 /// Where a value of a backend stands that is a template.
-pub(super) struct Place<'p> {
-    pub(super) backend: &'p str,
+pub(in crate::promptfoo) struct Place<'p> {
+    pub(in crate::promptfoo) backend: &'p str,
     /// Such as `the header`.
-    pub(super) what: &'p str,
+    pub(in crate::promptfoo) what: &'p str,
 }
 
 impl Place<'_> {
@@ -85,6 +99,49 @@ impl Place<'_> {
         let advice = format!("put it into the variable `{variable}`");
         context.notes.assumed(context.source.at(span), what, advice);
         format!("{{{{ env.{variable} }}}}")
+    }
+
+    /// An address without the keys in it: passwords before the host, and parameters whose names say so.
+    pub(in crate::promptfoo) fn url(
+        &self,
+        url: &str,
+        span: &Range<usize>,
+        context: &mut Context<'_>,
+    ) -> String {
+        let (scheme, rest) = match url.split_once("://") {
+            Some((scheme, rest)) => (format!("{scheme}://"), rest),
+            None => (String::new(), url),
+        };
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(end);
+        let authority = match authority.rsplit_once('@') {
+            None => authority.to_owned(),
+            Some((user, host)) => match user.split_once(':') {
+                Some((user, password)) => {
+                    let password = self.text("password", password.to_owned(), span, context);
+                    format!("{user}:{password}@{host}")
+                }
+                None => {
+                    let token = self.text("token", user.to_owned(), span, context);
+                    format!("{token}@{host}")
+                }
+            },
+        };
+        let (path, query) = path.split_once('?').unwrap_or((path, ""));
+        let (query, fragment) = query.split_once('#').unwrap_or((query, ""));
+        let parameter = |it: &str| match it.split_once('=') {
+            Some((name, value)) => {
+                let called = if is_key_of_url(name) { "key" } else { name };
+                let kept = self.text(called, value.to_owned(), span, context);
+                format!("{name}={kept}")
+            }
+            None => it.to_owned(),
+        };
+        let query: Vec<String> =
+            query.split('&').filter(|it| !it.is_empty()).map(parameter).collect();
+        let query = if query.is_empty() { String::new() } else { format!("?{}", query.join("&")) };
+        let fragment = if fragment.is_empty() { String::new() } else { format!("#{fragment}") };
+        format!("{scheme}{authority}{path}{query}{fragment}")
     }
 
     /// A value under a name.
@@ -146,6 +203,15 @@ impl Place<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ids_are_shown_without_keys() {
+        assert_eq!(
+            shown("webhook:https://a:b@h.example/x@y?key=z#f"),
+            "webhook:https://h.example/x@y"
+        );
+        assert_eq!(shown("openai:gpt-4o"), "openai:gpt-4o");
+    }
 
     #[test]
     fn variables_are_named_after_their_backends() {

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::{
     Described, Provider, Told,
-    keys::variable,
+    keys::{Place, variable},
     vendors::{Family, Server},
 };
 use crate::{
@@ -622,6 +622,8 @@ impl Filling<'_, '_> {
                 }
                 (false, _) => value.into_owned(),
             };
+            let place = Place { backend: &self.backend.name, what: "the address under" };
+            let base = place.url(&base, &config.span, self.context);
             let version =
                 text(config, "apiVersion").filter(|_| self.server.kind == BackendKind::Azure);
             self.backend.base_url = Some(match version {
