@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::again::rubric_role;
 
-fn record(assertions: Value, asked: Vec<Asked>, scores: Vec<Score>) -> CaseRecord {
+fn record(assertions: &Value, asked: Vec<Asked>, scores: Vec<Score>) -> CaseRecord {
     let case = json!({ "id": "c", "prompt": "p", "assert": assertions }).to_string();
     let classification = Classification { rule: Rule::Pass, scores, details: Details::default() };
     CaseRecord {
@@ -112,7 +112,7 @@ fn each_criterion_of_a_rubric_has_the_points_of_each_judge() {
     ];
     let expected =
         ["m: right: a 5, b 2", "m: short: a 1, b 2", "not-llm-rubric: a 2", "not-llm-rubric 2: "];
-    assert_eq!(shown(&record(rubric, asked, Vec::new())), expected);
+    assert_eq!(shown(&record(&rubric, asked, Vec::new())), expected);
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn scores_of_other_questions_become_points() {
     let answer = json!({ "reason": "", "answer": "yes" });
     let asked = vec![asked("a", 0, 0, &answer), asked("a", 1, 0, &answer)];
     let scores = vec![score("closed-qa", 1.0), score("not-factuality", 0.0)];
-    let found = record(assertions.clone(), asked, scores);
+    let found = record(&assertions, asked, scores);
     // Of a check that is turned round only yes or no is known.
     assert_eq!(shown(&found), ["closed-qa: a 5", "not-factuality: "]);
     let judged = |score| {
@@ -132,7 +132,7 @@ fn scores_of_other_questions_become_points() {
         Answered::Judged(Judged { score, passed, reason, statements })
     };
     let opinion = |judge: &str, said| Opinion { judge: judge.to_owned(), said };
-    let mut panel = record(assertions, Vec::new(), Vec::new());
+    let mut panel = record(&assertions, Vec::new(), Vec::new());
     panel.classification.details.judged = vec![JudgedCheck {
         check: "closed-qa".into(),
         combine: Combine::Majority,
@@ -150,7 +150,7 @@ fn scores_of_other_questions_become_points() {
 fn labels_hold_the_last_word_of_people_beside_each_judge() {
     let rubric = json!([{ "type": "llm-rubric", "value": "It is right." }]);
     let asked = ["a", "b"].map(|judge| asked(judge, 0, 0, &points(&[("rubric", 3)]))).to_vec();
-    let record = record(rubric, asked, Vec::new());
+    let record = record(&rubric, asked, Vec::new());
     let said = |person: &str, remark| {
         let person = Name::of_person(person).unwrap();
         Said { person, at_ms: 0, remark, carried_from: None }
