@@ -109,8 +109,8 @@ def run(suite, *options):
 
 
 @contextlib.contextmanager
-def served(store="v.db"):
-    command = [probity, "view", "--store", f"{work}/{store}", "--port", "0"]
+def served(*options, store="v.db"):
+    command = [probity, "view", "--store", f"{work}/{store}", "--port", "0", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
         try:
             yield server.stdout.readline().strip().rstrip("/")
@@ -252,7 +252,7 @@ def check_access(page, where):
 def hostile(browser):
     view_browser_xss.write(work)
     view_browser_xss.run(probity, work)
-    with served("x.db") as base:
+    with served(store="x.db") as base:
         page = watch(browser.new_page(viewport={"width": 1280, "height": 900}), base)
         # Pages that are not there say so with their status.
         page.remove_listener("console", page.on_console)
