@@ -239,7 +239,7 @@ fn no_page_is_large_however_large_the_texts_are() {
         });
         if at == 0 {
             let said = |it: usize| {
-                let role = if it % 2 == 0 { "user" } else { "assistant" };
+                let role = if it.is_multiple_of(2) { "user" } else { "assistant" };
                 serde_json::json!({ "role": role, "content": format!("{it} {}", "word ".repeat(900)) })
             };
             case["messages"] = (0..151).map(said).collect();
