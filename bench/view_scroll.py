@@ -69,7 +69,7 @@ with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
             worst["frames"] += len(seen["gaps"])
             worst["first"] = max(worst["first"], took)
             worst["bytes"] = max(worst["bytes"], size)
-        print(f"grid of {cases} cases x {COLUMNS} columns, its first, a middle and its last page of 100 cases: {worst['frames']} frames, "
+        print(f"grid of {cases} cases x {COLUMNS} columns, its first, a middle and its last page: {worst['frames']} frames, "
               f"the longest after {worst['gap']:.0f} ms, the longest task {worst['task']:.0f} ms (0: none above 50 ms); "
               f"first byte after {worst['first']:.0f} ms, {worst['bytes'] // 1024} KiB at most")
         browser.close()

@@ -65,6 +65,7 @@ def write(work):
             asked = f"{{% raw %}}{plain}{{% endraw %}}"
             case = {"id": f"hostile/{at:03}", "prompt": asked, "tags": [plain, f"tag {at}"], "notes": plain, "difficulty": plain, "system": asked,
                     "assert": [{"type": "contains", "value": asked + ("" if at % 2 else " not there"), "metric": plain}]}
+            case["category"] = "".join(it for it in plain if it.isprintable())
             if at % 4 == 1:
                 case["assert"].append({"type": "llm-rubric", "value": asked, "metric": "judged " + plain})
             out.write(json.dumps(case) + "\n")

@@ -25,7 +25,7 @@ use crate::{
 /// Runs that are compared at once.
 pub(crate) const MOST_COMPARED: usize = 6;
 /// Answers on a page of a grid.
-const MOST_CELLS: usize = 600;
+const MOST_CELLS: usize = 400;
 /// Runs that are counted ahead.
 const MOST_COUNTED: usize = 400;
 /// Runs of a trend at most.

@@ -20,13 +20,27 @@ use crate::{
 
 /// Characters of an answer.
 const MOST_TEXT: usize = 1200;
-/// Bytes of all answers of a page, and what each needs beside its text.
-const MOST_BYTES: usize = 220_000;
-const AROUND_TEXT: usize = 300;
+/// Characters of the reason of a verdict.
+const MOST_REASON: usize = 240;
+/// Bytes of a page, what each row has before its answers, and what each answer has beside its texts.
+const MOST_BYTES: usize = 280_000;
+const BEFORE_ANSWERS: usize = 800;
+const BESIDE_TEXTS: usize = 270;
 
-/// Characters of each answer of a page that has so many: the more there are, the fewer.
-fn room(answers: usize) -> usize {
-    (MOST_BYTES / answers.max(1)).saturating_sub(AROUND_TEXT).clamp(60, MOST_TEXT)
+/// Characters that the texts of each answer may have: the more answers there are, the fewer.
+#[derive(Clone, Copy)]
+struct Room {
+    answer: usize,
+    reason: usize,
+}
+
+impl Room {
+    fn of(rows: usize, columns: usize) -> Self {
+        let all = MOST_BYTES.saturating_sub(rows * BEFORE_ANSWERS);
+        let each = (all / (rows * columns).max(1)).saturating_sub(BESIDE_TEXTS);
+        let reason = (each / 3).min(MOST_REASON);
+        Self { answer: (each - reason).clamp(40, MOST_TEXT), reason: reason.max(40) }
+    }
 }
 
 pub(crate) fn render(grid: &Grid, filter: &GridFilter) -> Markup {
@@ -76,7 +90,7 @@ fn filters(grid: &Grid, filter: &GridFilter, here: &str) -> Markup {
 
 fn case_row(grid: &Grid, row: &GridRow) -> Markup {
     let any = row.results.iter().flatten().next();
-    let room = room(grid.page.rows.len() * grid.lanes.len());
+    let room = Room::of(grid.page.rows.len(), grid.lanes.len());
     let first = row.results.first().and_then(|it| telling(it)).and_then(|it| it.reply.as_deref());
     html! {
         tr {
@@ -102,7 +116,7 @@ fn telling(results: &[CaseRecord]) -> Option<&CaseRecord> {
     results.iter().find(|it| it.verdict != Verdict::Pass).or(results.first())
 }
 
-fn cell(href: Option<&str>, results: &[CaseRecord], first: Option<&str>, room: usize) -> Markup {
+fn cell(href: Option<&str>, results: &[CaseRecord], first: Option<&str>, room: Room) -> Markup {
     let Some(record) = telling(results) else {
         return html! { span.none { "not asked" } };
     };
@@ -121,11 +135,11 @@ fn cell(href: Option<&str>, results: &[CaseRecord], first: Option<&str>, room: u
             span.ms { (millis(record.latency_ms)) }
         }
         @match (&record.reply, &record.error) {
-            (Some(reply), _) => div.answer dir="auto" tabindex=[(reply.len() > 300).then_some("0")] { (answer(reply, first, room)) },
-            (None, Some(error)) => div.answer.bad dir="auto" { (safe(&capped(&error.message, room))) },
+            (Some(reply), _) => div.answer dir="auto" tabindex=[(reply.len() > 300).then_some("0")] { (answer(reply, first, room.answer)) },
+            (None, Some(error)) => div.answer.bad dir="auto" { (safe(&capped(&error.message, room.answer))) },
             (None, None) => span.none { "no answer" },
         }
-        @if record.verdict == Verdict::Fail { p.why dir="auto" { (one_line(&record.why(), room.min(240))) } }
+        @if record.verdict == Verdict::Fail { p.why dir="auto" { (one_line(&record.why(), room.reason)) } }
     }
 }
 

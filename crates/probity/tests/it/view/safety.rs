@@ -222,6 +222,47 @@ fn no_text_is_ever_markup() {
     }
 }
 
+#[test]
+fn no_page_is_large_however_large_the_texts_are() {
+    let mut suite =
+        "version = \"1\"\n[[runners]]\nname = \"long\"\ndataset = \"c.jsonl\"\n".to_owned();
+    for at in 0..6 {
+        let _ = write!(suite, "[backends.b{at}]\nkind = \"echo\"\n");
+    }
+    let mut cases = String::new();
+    for at in 0..100 {
+        let mut case = serde_json::json!({
+            "id": format!("case-{at:03}"),
+            "prompt": format!("{at} {}", "some words ".repeat(400)),
+            "tags": (0..10).map(|it| format!("tag {it}")).collect::<Vec<_>>(),
+            "assert": [{ "type": "equals", "value": "another text ".repeat(500) }],
+        });
+        if at == 0 {
+            let said = |it: usize| {
+                let role = if it.is_multiple_of(2) { "user" } else { "assistant" };
+                serde_json::json!({ "role": role, "content": format!("{it} {}", "word ".repeat(900)) })
+            };
+            case["messages"] = (0..151).map(said).collect();
+            case.as_object_mut().unwrap().remove("prompt");
+        }
+        let _ = writeln!(cases, "{case}");
+    }
+    let project = Project::new().file("c.jsonl", &cases).file("probity.toml", suite);
+    super::run(&project);
+    let view = View::start(&project, &[]);
+    for target in [
+        "/runs/latest",
+        "/runs/latest/cases?limit=250",
+        "/runs/latest/grid?limit=100",
+        "/runs/latest/cases/case-000",
+        "/runs/latest/cases/case-001",
+        "/compare?runs=latest@b0,latest@b1",
+    ] {
+        let size = view.page(target).len();
+        assert!(size < 300 << 10, "{target}: {size} bytes");
+    }
+}
+
 /// Every tag and every attribute of a page is one that the templates write.
 fn check_markup(target: &str, body: &str) {
     let mut rest = body;
