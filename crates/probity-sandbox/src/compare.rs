@@ -163,10 +163,9 @@ enum Class {
 /// `1` is an answer ("none") of many utilities, and `123` is what `xargs` makes of it.
 fn class(end: End) -> Class {
     match end {
-        End::Exit(0 | 1 | 123) => Class::Answered,
+        // Who writes into a pipe that nobody reads is ended by signal 13.
+        End::Exit(0 | 1 | 123) | End::Signal(13) => Class::Answered,
         End::Exit(_) => Class::Failed,
-        // Who writes into a pipe that nobody reads is ended by that.
-        End::Signal(13) => Class::Answered,
         End::Signal(_) | End::TimedOut | End::OutOfMemory => Class::Killed,
     }
 }

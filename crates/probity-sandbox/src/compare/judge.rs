@@ -11,6 +11,7 @@ use probity_shell::{Script, mentions::Mentions, output::Promise};
 use super::{Effect, Leniency, Outcome, Verdict, compare, likeness};
 use crate::{
     Command, Execution, Limits, Sandbox, World,
+    execution::End,
     world::{Preparation, Prepared, builtin, plant, remove},
 };
 
@@ -35,11 +36,11 @@ pub struct Judge<'j> {
 /// Why nothing could be judged.
 #[derive(Debug, thiserror::Error)]
 pub enum JudgeError {
-    /// A world or an execution failed.
-    #[error("{0}")]
+    /// A command could not be executed.
+    #[error("a command could not be executed: {0}")]
     Sandbox(#[from] crate::Failure),
     /// A world could not be made.
-    #[error("{0}")]
+    #[error("a world could not be made: {0}")]
     World(#[from] crate::world::PrepareError),
 }
 
@@ -171,7 +172,8 @@ impl Judge<'_> {
         let outcome = compare(&left, &right, pair.leniency, since);
         match outcome {
             Outcome::Silent => shown.silent.push(name),
-            // Time may be short in one world and suffice in the next; what is missing is missing everywhere.
+            // Some worlds are too large for some commands. What is missing is missing in those made for the pair, too.
+            Outcome::Undecided(_) if !made => {}
             Outcome::Undecided(reason) => {
                 return Ok(Some(unknown(&reason, std::mem::take(shown))));
             }
@@ -228,12 +230,11 @@ impl Judge<'_> {
                 .sandbox
                 .execute_anew(prepared, &command, &limits)
                 .map_err(|it| it.to_string())?;
-            match execution.end {
-                crate::execution::End::Exit(0) => Ok(execution.stdout.bytes),
-                other => {
-                    Err(format!("{other:?}: {}", String::from_utf8_lossy(&execution.stderr.bytes)))
-                }
+            if execution.end == End::Exit(0) {
+                return Ok(execution.stdout.bytes);
             }
+            let complaints = String::from_utf8_lossy(&execution.stderr.bytes);
+            Err(format!("{}: {complaints}", super::tell(execution.end)))
         };
         Ok(world.prepare(&Preparation { cache, now: self.now, setup: &setup })?)
     }

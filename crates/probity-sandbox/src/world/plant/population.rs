@@ -157,7 +157,7 @@ impl Population<'_> {
         let odd = self.variant == Variant::Odd;
         for (at, name) in names.iter().take(3).enumerate() {
             // A directory that is called like a file is odd, unless somebody looks for one.
-            if odd || self.mentions.kinds.contains(&'d') || glob::extension(name).is_none() {
+            if odd || self.mentions.kinds.contains(&'d') || !name.contains('.') {
                 let inside = format!("{root}/folders/{name}/in/deep.txt");
                 files.push(File::new(inside, Content::text("deep\n")));
             }
