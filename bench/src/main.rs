@@ -15,6 +15,7 @@ mod hostile;
 mod import;
 mod measure;
 mod rescore;
+mod sandbox;
 mod scorer;
 mod script;
 mod shell;
@@ -35,6 +36,7 @@ usage: probity-bench WHAT [N]
                 must not be more than alpha, and the calls that it saves
   rescore [N]   `probity rescore` on N stored results (100,000) and on a fifth of them: results per
                 CPU-minute and peak memory
+  sandbox [N]   N executions of `true` (500): median time, executions a second on all cores, CPU time, memory
   script [N]    N runs of each of five scripts (100,000): assertions per CPU-second
   scorer [N]    `probity run` of N cases (20,000) that a Python function in one process judges: cases
                 per second
@@ -47,6 +49,9 @@ usage: probity-bench WHAT [N]
 The program measured is target/release/probity, or the one PROBITY names.";
 
 fn main() -> ExitCode {
+    if let Some(exit) = probity_sandbox::keep() {
+        return exit;
+    }
     let mut words = env::args().skip(1);
     let what = words.next().unwrap_or_default();
     let count = words.next().and_then(|word| word.replace(['_', ','], "").parse().ok());
@@ -59,6 +64,7 @@ fn main() -> ExitCode {
         "shell" => shell::run(&probity, count.unwrap_or(300_000)),
         "decide" => return decide::run(count.unwrap_or(3000)),
         "rescore" => rescore::run(&probity, count.unwrap_or(100_000)),
+        "sandbox" => sandbox::run(count.unwrap_or(500)),
         "script" => script::run_all(count.unwrap_or(100_000)),
         "scorer" => scorer::run(&probity, count.unwrap_or(20_000)),
         "import" => import::run(&probity, count.unwrap_or(5000)),

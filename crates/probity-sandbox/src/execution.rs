@@ -1,6 +1,6 @@
 //! What is executed, within which limits, and what came of it.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
@@ -79,6 +79,17 @@ pub enum End {
     TimedOut,
     /// It was killed because its processes together used more memory than they may.
     OutOfMemory,
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exit(code) => write!(f, "exit code {code}"),
+            Self::Signal(signal) => write!(f, "killed by signal {signal}"),
+            Self::TimedOut => f.write_str("killed at its time limit"),
+            Self::OutOfMemory => f.write_str("killed for its memory"),
+        }
+    }
 }
 
 /// What a stream carried.

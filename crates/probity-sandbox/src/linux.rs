@@ -17,9 +17,6 @@ mod supervisor;
 mod sys;
 mod wall;
 
-/// The user and group that a command has in its world.
-pub(crate) const USER: u32 = 1000;
-
 /// Whom the keeper becomes if it is started as root: `nobody`.
 const NOBODY: u32 = 65534;
 

@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// How long a keeper may take beyond the limit of a command: to put the world together, to list its changes.
-const GRACE: Duration = Duration::from_secs(60);
+const GRACE: Duration = Duration::from_mins(1);
 
 /// How many trees a keeper holds before those that are not in use go.
 const MOST_TREES: usize = 48;
@@ -134,10 +134,24 @@ impl Live {
         limits: &Limits,
     ) -> Result<Execution, Failure> {
         let tree = self.tree(prepared)?;
+        let outcome = self.execute_in(*tree, prepared, command, limits);
+        if prepared.digest.is_empty() {
+            self.unload(*tree)?;
+        }
+        outcome
+    }
+
+    fn execute_in(
+        &self,
+        tree: u32,
+        prepared: &Prepared,
+        command: &Command,
+        limits: &Limits,
+    ) -> Result<Execution, Failure> {
         let job = Job {
             command: command.clone(),
             limits: *limits,
-            tree: *tree,
+            tree,
             directory: prepared.directory.clone(),
             variables: prepared.variables.clone(),
             processes: prepared.processes.clone(),
@@ -171,8 +185,10 @@ impl Live {
         trees.next += 1;
         let number = Arc::new(trees.next);
         self.load(*number, prepared)?;
-        let held = Held { number: Arc::clone(&number), used };
-        trees.held.insert(prepared.digest.clone(), held);
+        if !prepared.digest.is_empty() {
+            let held = Held { number: Arc::clone(&number), used };
+            trees.held.insert(prepared.digest.clone(), held);
+        }
         Ok(number)
     }
 
@@ -204,16 +220,21 @@ impl Live {
         idle.sort_unstable();
         idle.truncate(MOST_TREES / 2);
         for (_, digest) in idle {
-            let Some(held) = trees.held.remove(&digest) else { continue };
-            let unload = || -> io::Result<Result<(), String>> {
-                let mut connection = self.connect(Errand::Unload)?;
-                connection.set_read_timeout(Some(GRACE))?;
-                send_json(&mut connection, &Load { tree: *held.number })?;
-                receive_json(&mut connection)
-            };
-            unload().map_err(died)?.map_err(Failure::Setup)?;
+            if let Some(held) = trees.held.remove(&digest) {
+                self.unload(*held.number)?;
+            }
         }
         Ok(())
+    }
+
+    fn unload(&self, tree: u32) -> Result<(), Failure> {
+        let unload = || -> io::Result<Result<(), String>> {
+            let mut connection = self.connect(Errand::Unload)?;
+            connection.set_read_timeout(Some(GRACE))?;
+            send_json(&mut connection, &Load { tree })?;
+            receive_json(&mut connection)
+        };
+        unload().map_err(died)?.map_err(Failure::Setup)
     }
 
     /// A connection to a process that does this errand.

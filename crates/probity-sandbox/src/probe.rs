@@ -22,7 +22,7 @@ pub enum Means {
 
 impl fmt::Display for Means {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        f.pad(match self {
             Self::Namespaces => "namespaces",
             Self::Bubblewrap => "bubblewrap",
         })

@@ -84,7 +84,8 @@ pub(crate) struct Load {
     pub(crate) tree: u32,
 }
 
-/// Something in a tree. Directories come before what is in them. The bytes of a file follow in a frame.
+/// Something in a tree. Directories come before what is in them. What a file holds follows in parts: where a part begins,
+/// as JSON, and its bytes. After the last comes `null`. What is between the parts is a hole.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Item {
     /// From the root of the tree, without a leading slash; empty for the root itself.
@@ -92,17 +93,17 @@ pub(crate) struct Item {
     pub(crate) kind: ItemKind,
     pub(crate) mode: u32,
     /// Seconds and nanoseconds since 1970.
+    pub(crate) accessed: (i64, u32),
     pub(crate) modified: (i64, u32),
-    /// Seconds since 1970.
-    pub(crate) accessed: i64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum ItemKind {
     Directory,
-    File,
-    /// A file of that many zeros that takes no room; no bytes follow.
-    Hole(u64),
+    File {
+        /// In bytes.
+        size: u64,
+    },
     /// Another name of a file that came before.
     Same(Vec<u8>),
     Link(Vec<u8>),

@@ -1,16 +1,17 @@
 //! The sandbox as programs use it.
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Condvar, Mutex, PoisonError},
     thread::available_parallelism,
+    time::{Duration, SystemTime},
 };
 
 use crate::{
     cache::{Cache, Key},
     execution::{Command, End, Execution, Limits},
     probe::{self, Means, Obstacle},
-    world::Prepared,
+    world::{Preparation, PrepareError, Prepared, World},
 };
 
 /// The program that is started as keeper.
@@ -58,6 +59,18 @@ pub enum Failure {
     Died(String),
 }
 
+/// What the setup of a world may use.
+const SETUP: Limits = Limits {
+    time: Duration::from_secs(30),
+    cpu: Duration::from_secs(30),
+    memory: 1 << 30,
+    disk: 256 << 20,
+    file: 64 << 20,
+    processes: 64,
+    descriptors: 256,
+    output: 256 << 20,
+};
+
 /// A way to execute.
 pub(crate) trait Engine: std::fmt::Debug + Send + Sync {
     fn execute(
@@ -91,13 +104,17 @@ impl Sandbox {
         self.means
     }
 
-    /// What the command does in this world. It is executed once: who asks again hears of the same execution.
+    /// What the command does in this world. It is executed once: who asks again hears of the same execution. A world without a
+    /// digest is still being made, and nothing about it is remembered.
     pub fn execute(
         &self,
         prepared: &Prepared,
         command: &Command,
         limits: &Limits,
     ) -> Result<Execution, Failure> {
+        if prepared.digest.is_empty() {
+            return self.execute_anew(prepared, command, limits);
+        }
         let key = Key::new(prepared, command, limits);
         if let Some(execution) = self.cache().get(key) {
             return Ok(execution);
@@ -119,6 +136,33 @@ impl Sandbox {
     ) -> Result<Execution, Failure> {
         let _slot = self.slots.take();
         self.engine.execute(prepared, command, limits)
+    }
+
+    /// Makes a world, whose setup runs in this sandbox. Trees are kept in `cache`; ages of files count from `now`.
+    pub fn prepare(
+        &self,
+        world: &World,
+        cache: &Path,
+        now: SystemTime,
+    ) -> Result<Prepared, PrepareError> {
+        let setup = |prepared: &Prepared, text: &str| self.set_up(prepared, text);
+        world.prepare(&Preparation { cache, now, setup: &setup })
+    }
+
+    /// Runs the setup of a world that is being made.
+    fn set_up(&self, prepared: &Prepared, text: &str) -> Result<Vec<u8>, String> {
+        let command = Command::Shell(text.to_owned());
+        let execution =
+            self.execute_anew(prepared, &command, &SETUP).map_err(|failure| failure.to_string())?;
+        let Execution { end, stdout, stderr, .. } = execution;
+        match end {
+            End::Exit(0) if stdout.bytes.len() as u64 == stdout.total => Ok(stdout.bytes),
+            End::Exit(0) => Err(format!("it makes more than {} MiB", SETUP.output >> 20)),
+            End::Exit(_) | End::Signal(_) | End::TimedOut | End::OutOfMemory => {
+                let said = String::from_utf8_lossy(&stderr.bytes);
+                Err(format!("{end}: {}", said.trim_end()))
+            }
+        }
     }
 
     fn cache(&self) -> std::sync::MutexGuard<'_, Cache> {

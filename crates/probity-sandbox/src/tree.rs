@@ -6,12 +6,17 @@ use std::{
     io::Write,
     os::unix::{
         ffi::OsStrExt as _,
-        fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _},
+        fs::{FileExt as _, FileTypeExt as _, MetadataExt as _, PermissionsExt as _},
     },
     path::Path,
 };
 
+use rustix::fs::{AtFlags, CWD, SeekFrom, Timespec, Timestamps, seek, utimensat};
+
 use crate::protocol::{Item, ItemKind, send, send_json};
+
+/// How much of a file is sent at a time.
+const PART: u64 = 1 << 20;
 
 /// Sends everything below `root`, and that nothing more comes. An error names the path.
 pub(crate) fn send_tree(to: &mut impl Write, root: &Path) -> io::Result<()> {
@@ -38,30 +43,45 @@ impl<W: Write> Sender<'_, W> {
 
     fn send(&mut self, path: &Path) -> io::Result<()> {
         let found = fs::symlink_metadata(path)?;
-        let kind = self.kind(path, &found)?;
-        let nanoseconds = u32::try_from(found.mtime_nsec()).unwrap_or(0);
+        let nanoseconds = |value: i64| u32::try_from(value).unwrap_or(0);
         let item = Item {
             path: self.name(path),
+            kind: self.kind(path, &found)?,
             mode: found.mode() & 0o7777,
-            modified: (found.mtime(), nanoseconds),
-            accessed: found.atime(),
-            kind,
+            accessed: (found.atime(), nanoseconds(found.atime_nsec())),
+            modified: (found.mtime(), nanoseconds(found.mtime_nsec())),
         };
         send_json(self.to, &item)?;
         match item.kind {
-            ItemKind::File => {
-                send(self.to, &with_access(path, &found, 0o400, |path| fs::read(path))?)
-            }
-            ItemKind::Directory => {
-                let list = |path: &Path| fs::read_dir(path)?.collect::<io::Result<Vec<_>>>();
-                let mut entries = with_access(path, &found, 0o500, list)?;
-                entries.sort_by_key(fs::DirEntry::file_name);
-                with_access(path, &found, 0o500, |_| {
-                    entries.iter().try_for_each(|entry| self.entry(&entry.path()))
-                })
-            }
-            ItemKind::Hole(_) | ItemKind::Same(_) | ItemKind::Link(_) | ItemKind::Pipe => Ok(()),
+            ItemKind::File { size } => with_access(path, &found, 0o400, || self.file(path, size)),
+            ItemKind::Directory => with_access(path, &found, 0o500, || self.directory(path)),
+            ItemKind::Same(_) | ItemKind::Link(_) | ItemKind::Pipe => Ok(()),
         }
+    }
+
+    fn directory(&mut self, path: &Path) -> io::Result<()> {
+        let mut entries = fs::read_dir(path)?.collect::<io::Result<Vec<_>>>()?;
+        entries.sort_by_key(fs::DirEntry::file_name);
+        entries.iter().try_for_each(|entry| self.entry(&entry.path()))
+    }
+
+    /// Sends what is not a hole.
+    fn file(&mut self, path: &Path, size: u64) -> io::Result<()> {
+        let file = fs::File::open(path)?;
+        let mut at = 0;
+        // There is no data after the last of it.
+        while let Ok(start) = seek(&file, SeekFrom::Data(at)) {
+            let end = seek(&file, SeekFrom::Hole(start))?.min(size).min(start + PART);
+            if end <= start {
+                break;
+            }
+            let mut part = vec![0; usize::try_from(end - start).map_err(io::Error::other)?];
+            file.read_exact_at(&mut part, start)?;
+            send_json(self.to, &Some(start))?;
+            send(self.to, &part)?;
+            at = end;
+        }
+        send_json(self.to, &None::<u64>)
     }
 
     fn kind(&mut self, path: &Path, found: &fs::Metadata) -> io::Result<ItemKind> {
@@ -80,15 +100,11 @@ impl<W: Write> Sender<'_, W> {
             Ok(ItemKind::Link(fs::read_link(path)?.as_os_str().as_bytes().to_vec()))
         } else if kind.is_fifo() {
             Ok(ItemKind::Pipe)
-        } else if kind.is_file() && found.len() > 0 && found.blocks() == 0 && is_hole(path)? {
-            Ok(ItemKind::Hole(found.len()))
         } else if kind.is_file() {
-            Ok(ItemKind::File)
+            Ok(ItemKind::File { size: found.len() })
         } else {
-            Err(io::Error::other(format!(
-                "{}: sockets and devices cannot be part of a world",
-                path.display()
-            )))
+            let why = "sockets and devices cannot be part of a world";
+            Err(io::Error::other(format!("{}: {why}", path.display())))
         }
     }
 
@@ -98,29 +114,28 @@ impl<W: Write> Sender<'_, W> {
     }
 }
 
-/// Whether there is nothing but zeros that were never written. Some file systems have small files in no block of their own.
-fn is_hole(path: &Path) -> io::Result<bool> {
-    let file = fs::File::open(path)?;
-    match rustix::fs::seek(&file, rustix::fs::SeekFrom::Data(0)) {
-        Ok(_) => Ok(false),
-        Err(rustix::io::Errno::NXIO) => Ok(true),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Reads what its mode may forbid even to its owner. The mode is what it was afterwards.
-fn with_access<T>(
+/// Reads what its mode may forbid even to its owner. Mode and times are what they were afterwards.
+fn with_access(
     path: &Path,
     found: &fs::Metadata,
     needed: u32,
-    read: impl FnOnce(&Path) -> io::Result<T>,
-) -> io::Result<T> {
+    read: impl FnOnce() -> io::Result<()>,
+) -> io::Result<()> {
     let mode = found.mode() & 0o7777;
-    if mode & needed == needed || rustix::process::geteuid().is_root() {
-        return read(path);
+    let closed = mode & needed != needed && !rustix::process::geteuid().is_root();
+    if closed {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode | needed))?;
     }
-    fs::set_permissions(path, fs::Permissions::from_mode(mode | needed))?;
-    let outcome = read(path);
-    fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
+    let outcome = read();
+    if closed {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
+    }
+    let time = |tv_sec, tv_nsec| Timespec { tv_sec, tv_nsec };
+    let times = Timestamps {
+        last_access: time(found.atime(), found.atime_nsec()),
+        last_modification: time(found.mtime(), found.mtime_nsec()),
+    };
+    // Somebody else's tree keeps the time at which it was read.
+    let _ = utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW);
     outcome
 }

@@ -8,6 +8,7 @@ pub(crate) mod judge;
 pub(crate) mod model;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod sandbox;
 pub(crate) mod view;
 
 use std::path::PathBuf;
@@ -255,6 +256,25 @@ Examples:
 
 Exit codes: 0 every backend is available, 3 one is not")]
     Doctor(run::DoctorArgs),
+
+    /// Execute a command in a world of its own and show what it did there
+    ///
+    /// The command sees a world: files made for it, and the tools of this machine, which it can only read. It
+    /// has no network, no rights, and limits on time, memory, processes and disk. Nothing of what it does
+    /// leaves the world. What it wrote, how it ended and which files are different afterwards is shown.
+    #[command(
+        args_conflicts_with_subcommands = true,
+        after_help = "\
+Examples:
+  probity sandbox 'find . -name \"*.txt\" -delete'
+  probity sandbox 'rm -rf --no-preserve-root /' --world repository
+  probity sandbox --json 'sort -u names.txt' --world my-world.toml
+  probity sandbox --world texts -- grep -rl error .
+  probity sandbox doctor                       what this machine offers
+
+Exit codes: 0 it was executed, 2 wrong command line or world, 3 there is no sandbox on this machine"
+    )]
+    Sandbox(sandbox::SandboxArgs),
 
     /// Merge the parts of a run that was split with --shard K/N
     #[command(after_help = "\

@@ -24,6 +24,7 @@ mod rescore;
 mod rules;
 mod run;
 mod runs;
+mod sandbox;
 mod schema;
 mod show;
 mod trend;
@@ -57,6 +58,7 @@ pub(crate) fn run(command: Command, printer: &Printer) -> Result<Exit, Failure> 
         Command::Cache(command) => cache::run(&command, printer),
         Command::Model(command) => model::run(&command, printer),
         Command::Judge(command) => judge::run(&command, printer),
+        Command::Sandbox(args) => sandbox::run(&args, printer),
         Command::Classify(args) => classify::run(&args, printer),
         Command::Check(command) => check::run(command, printer),
         Command::Dataset(command) => dataset::run(command, printer),

@@ -11,8 +11,7 @@ use probity_shell::{Script, mentions::Mentions, output::Promise};
 use super::{Effect, Leniency, Outcome, Verdict, compare, likeness};
 use crate::{
     Command, Execution, Limits, Sandbox, World,
-    execution::End,
-    world::{Preparation, Prepared, builtin, plant, remove},
+    world::{Prepared, builtin, plant, remove},
 };
 
 /// Programs whose output is full of numbers of processes.
@@ -37,10 +36,10 @@ pub struct Judge<'j> {
 #[derive(Debug, thiserror::Error)]
 pub enum JudgeError {
     /// A command could not be executed.
-    #[error("a command could not be executed: {0}")]
+    #[error("a command could not be executed")]
     Sandbox(#[from] crate::Failure),
     /// A world could not be made.
-    #[error("a world could not be made: {0}")]
+    #[error("a world could not be made")]
     World(#[from] crate::world::PrepareError),
 }
 
@@ -222,21 +221,7 @@ impl Judge<'_> {
     }
 
     fn prepare(&self, world: &World, cache: &Path) -> Result<Prepared, JudgeError> {
-        let setup = |prepared: &Prepared, text: &str| {
-            let limits =
-                Limits { time: Duration::from_secs(30), output: 64 << 20, ..Limits::default() };
-            let command = Command::Shell(text.to_owned());
-            let execution = self
-                .sandbox
-                .execute_anew(prepared, &command, &limits)
-                .map_err(|it| it.to_string())?;
-            if execution.end == End::Exit(0) {
-                return Ok(execution.stdout.bytes);
-            }
-            let complaints = String::from_utf8_lossy(&execution.stderr.bytes);
-            Err(format!("{}: {complaints}", super::tell(execution.end)))
-        };
-        Ok(world.prepare(&Preparation { cache, now: self.now, setup: &setup })?)
+        Ok(self.sandbox.prepare(world, cache, self.now)?)
     }
 
     fn seconds(&self) -> i64 {

@@ -11,7 +11,8 @@ use std::{
 
 use rustix::mount::{MountFlags, MountPropagationFlags};
 
-use super::{Doing as _, USER, sys};
+use super::{Doing as _, sys};
+use crate::world::USER_ID;
 
 /// Where the keeper has its own file system, in memory, which nobody else sees.
 const HOME: &str = "/tmp";
@@ -99,7 +100,7 @@ fn restrict(path: &Path, flags: u64) -> io::Result<()> {
 /// Directories that every system has, and the files without which tools of the host do not start.
 fn lowest() -> io::Result<()> {
     let base = Path::new(LOWEST);
-    for name in ["dev", "etc", "home/user", "proc", "run", "sys", "var/tmp", "tmp"] {
+    for name in ["dev", "etc", "proc", "run", "sys", "var/tmp", "tmp"] {
         fs::DirBuilder::new().recursive(true).mode(0o755).create(base.join(name))?;
     }
     for name in ["tmp", "var/tmp"] {
@@ -107,11 +108,11 @@ fn lowest() -> io::Result<()> {
     }
     let etc = base.join("etc");
     let passwd = format!(
-        "root:x:0:0:root:/root:/bin/bash\nuser:x:{USER}:{USER}:user:/home/user:/bin/bash\n\
+        "root:x:0:0:root:/root:/bin/bash\nuser:x:{USER_ID}:{USER_ID}:user:/home/user:/bin/bash\n\
          nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"
     );
     fs::write(etc.join("passwd"), passwd)?;
-    fs::write(etc.join("group"), format!("root:x:0:\nuser:x:{USER}:\nnogroup:x:65534:\n"))?;
+    fs::write(etc.join("group"), format!("root:x:0:\nuser:x:{USER_ID}:\nnogroup:x:65534:\n"))?;
     fs::write(etc.join("nsswitch.conf"), "passwd: files\ngroup: files\nhosts: files\n")?;
     fs::write(etc.join("hosts"), "127.0.0.1 localhost world\n")?;
     fs::write(etc.join("hostname"), "world\n")?;

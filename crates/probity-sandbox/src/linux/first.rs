@@ -12,8 +12,8 @@ use rustix::{
     fs::{Mode, OFlags},
     mount::{MountFlags, UnmountFlags},
     net::{
-        RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-        SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+        RecvAncillaryBuffer, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+        recvmsg, sendmsg,
     },
     pipe::{PipeFlags, pipe_with},
     process::{DumpableBehavior, Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus},
@@ -21,7 +21,7 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Doing as _, base, filter, sys, wall};
+use super::{Doing as _, base, filter, keeper, sys, wall};
 use crate::{
     execution::{Command, End, Limits},
     protocol::Job,
@@ -177,9 +177,8 @@ impl Program {
         let mut denied = None;
         for candidate in &self.candidates {
             let error = sys::exec(candidate, &self.argv, &self.variables);
-            match error.kind() {
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {}
-                _ => denied = Some(error),
+            if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) {
+                denied = Some(error);
             }
         }
         denied.map_or_else(|| "command not found".to_owned(), |error| error.to_string())
@@ -275,10 +274,7 @@ pub(super) fn receive(notices: impl AsFd) -> io::Result<Option<Notice>> {
     if received.bytes == 0 {
         return Ok(None);
     }
-    let listener = ancillary.drain().find_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
-        _ => None,
-    });
+    let listener = keeper::descriptor(&mut ancillary);
     match (serde_json::from_slice(&words[..received.bytes])?, listener) {
         (Words::Failed(why), _) => Ok(Some(Notice::Failed(why))),
         (Words::Started, Some(listener)) => Ok(Some(Notice::Started(listener))),

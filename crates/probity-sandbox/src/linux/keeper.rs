@@ -100,14 +100,18 @@ fn errand(control: &UnixStream) -> io::Result<Option<(Errand, OwnedFd)>> {
     if received.bytes == 0 {
         return Ok(None);
     }
-    let connection = ancillary.drain().find_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
-        _ => None,
-    });
-    match (Errand::of(byte[0]), connection) {
+    match (Errand::of(byte[0]), descriptor(&mut ancillary)) {
         (Some(errand), Some(connection)) => Ok(Some((errand, connection))),
         _ => Err(io::Error::other("not an errand")),
     }
+}
+
+/// The descriptor that came with a message.
+pub(super) fn descriptor(ancillary: &mut RecvAncillaryBuffer<'_>) -> Option<OwnedFd> {
+    ancillary.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+        RecvAncillaryMessage::ScmCredentials(_) | _ => None,
+    })
 }
 
 /// Forks a process for the errand. If that fails, the program sees that its connection is closed.

@@ -6,7 +6,11 @@ use std::{
     ffi::OsStr,
     fs, io,
     io::BufReader,
-    os::unix::{ffi::OsStrExt as _, fs::symlink, net::UnixStream},
+    os::unix::{
+        ffi::OsStrExt as _,
+        fs::{FileExt as _, symlink},
+        net::UnixStream,
+    },
     path::{Component, Path, PathBuf},
 };
 
@@ -31,8 +35,7 @@ fn tree(from: &mut BufReader<UnixStream>) -> io::Result<()> {
         let path = below(&root, &item.path)?;
         match &item.kind {
             ItemKind::Directory => fs::create_dir(&path)?,
-            ItemKind::File => fs::write(&path, receive(from)?)?,
-            ItemKind::Hole(size) => fs::File::create(&path)?.set_len(*size)?,
+            ItemKind::File { size } => file(from, &path, *size)?,
             ItemKind::Same(first) => fs::hard_link(below(&root, first)?, &path)?,
             ItemKind::Link(target) => symlink(OsStr::from_bytes(target), &path)?,
             ItemKind::Pipe => {
@@ -42,24 +45,33 @@ fn tree(from: &mut BufReader<UnixStream>) -> io::Result<()> {
         match item.kind {
             // What is written into a directory changes its time, and its mode may forbid it.
             ItemKind::Directory => directories.push((path, item)),
-            ItemKind::File
-            | ItemKind::Hole(_)
-            | ItemKind::Same(_)
-            | ItemKind::Link(_)
-            | ItemKind::Pipe => finish(&path, &item)?,
+            ItemKind::File { .. } | ItemKind::Same(_) | ItemKind::Link(_) | ItemKind::Pipe => {
+                finish(&path, &item)?;
+            }
         }
     }
     directories.iter().rev().try_for_each(|(path, item)| finish(path, item))
+}
+
+fn file(from: &mut BufReader<UnixStream>, path: &Path, size: u64) -> io::Result<()> {
+    let file = fs::File::create_new(path)?;
+    file.set_len(size)?;
+    while let Some(offset) = receive_json::<Option<u64>>(from)? {
+        file.write_all_at(&receive(from)?, offset)?;
+    }
+    Ok(())
 }
 
 fn finish(path: &Path, item: &Item) -> io::Result<()> {
     if !matches!(item.kind, ItemKind::Link(_)) {
         rustix::fs::chmod(path, Mode::from_raw_mode(item.mode))?;
     }
-    let (seconds, nanoseconds) = item.modified;
-    let modified = Timespec { tv_sec: seconds, tv_nsec: nanoseconds.into() };
-    let accessed = Timespec { tv_sec: item.accessed, tv_nsec: 0 };
-    let times = Timestamps { last_access: accessed, last_modification: modified };
+    let time = |(seconds, nanoseconds): (i64, u32)| Timespec {
+        tv_sec: seconds,
+        tv_nsec: nanoseconds.into(),
+    };
+    let times =
+        Timestamps { last_access: time(item.accessed), last_modification: time(item.modified) };
     utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW).map_err(io::Error::from)
 }
 

@@ -25,7 +25,7 @@ use rustix::{
 };
 
 use super::{
-    Doing as _, USER, base, calls,
+    Doing as _, base, calls,
     changes::{self, Layers},
     first::{self, Notice, Start},
     keeper, load,
@@ -35,6 +35,7 @@ use super::{
 use crate::{
     execution::{End, Limits},
     protocol::{Job, Report, receive_json, send, send_json},
+    world::USER_ID,
 };
 
 /// How long it may take to put a world together.
@@ -84,7 +85,7 @@ fn leave_for_namespaces(keeper: Pid) -> Result<(), String> {
         | UnshareFlags::NEWUTS
         | UnshareFlags::NEWCGROUP;
     sys::unshare(namespaces).doing("making namespaces")?;
-    keeper::map_ids((USER, outside.0), (USER, outside.1))?;
+    keeper::map_ids((USER_ID, outside.0), (USER_ID, outside.1))?;
     keeper::die_with(keeper)?;
     rustix::system::sethostname(b"world").doing("naming the host")
 }
@@ -162,7 +163,7 @@ impl Stream {
 
     /// Takes what is there, but not so much that others have to wait.
     fn take(&mut self, rounds: usize) {
-        let mut buffer = [0; 64 << 10];
+        let mut buffer = [0; 16 << 10];
         for _ in 0..rounds {
             let Some(pipe) = &self.pipe else { return };
             match rustix::io::read(pipe, &mut buffer) {
@@ -193,12 +194,17 @@ struct Watch<'a> {
     gone: bool,
 }
 
-/// Who woke the watch up.
-struct Woken {
-    process: bool,
-    notices: bool,
-    listener: bool,
-    caller: bool,
+/// Who can wake the watch up, beside the streams.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Waker {
+    /// The first process has ended.
+    Process,
+    /// It has something to say.
+    Notice,
+    /// A system call is asked about.
+    Call,
+    /// The caller has left.
+    Caller,
 }
 
 impl<'a> Watch<'a> {
@@ -224,14 +230,14 @@ impl<'a> Watch<'a> {
         loop {
             let woken = self.wait(streams)?;
             streams.iter_mut().for_each(|stream| stream.take(16));
-            if woken.notices {
+            if woken.contains(&Waker::Notice) {
                 self.hear()?;
             }
-            if woken.listener {
+            if woken.contains(&Waker::Call) {
                 self.refuse();
             }
-            self.check(woken.caller);
-            if woken.process {
+            self.check(woken.contains(&Waker::Caller));
+            if woken.contains(&Waker::Process) {
                 break;
             }
         }
@@ -252,31 +258,26 @@ impl<'a> Watch<'a> {
         Ok((end, refused, took))
     }
 
-    fn wait(&self, streams: &[Stream; 2]) -> Result<Woken, String> {
-        let mut polled = vec![
-            PollFd::new(&self.running.process, PollFlags::IN),
-            PollFd::new(&self.caller, PollFlags::empty()),
+    fn wait(&self, streams: &[Stream; 2]) -> Result<Vec<Waker>, String> {
+        let wakers = [
+            (Waker::Process, Some(self.running.process.as_fd()), PollFlags::IN),
+            (Waker::Notice, (!self.gone).then(|| self.running.notices.as_fd()), PollFlags::IN),
+            (Waker::Call, self.listener.as_ref().map(AsFd::as_fd), PollFlags::IN),
+            (Waker::Caller, Some(self.caller), PollFlags::empty()),
         ];
-        let notices = (!self.gone).then(|| add(&mut polled, &self.running.notices));
-        let listener = self.listener.as_ref().map(|listener| add(&mut polled, listener));
-        for stream in streams {
-            if let Some(pipe) = &stream.pipe {
-                add(&mut polled, pipe);
-            }
-        }
+        let wakers =
+            wakers.iter().filter_map(|(waker, fd, flags)| Some((*waker, fd.as_ref()?, *flags)));
+        let (wakers, mut polled): (Vec<_>, Vec<_>) =
+            wakers.map(|(waker, fd, flags)| (waker, PollFd::new(fd, flags))).unzip();
+        let pipes = streams.iter().filter_map(|stream| stream.pipe.as_ref());
+        polled.extend(pipes.map(|pipe| PollFd::new(pipe, PollFlags::IN)));
         match poll(&mut polled, Some(&self.patience())) {
             Ok(_) => {}
-            Err(Errno::INTR) => polled.iter_mut().for_each(PollFd::clear_revents),
+            Err(Errno::INTR) => return Ok(Vec::new()),
             Err(error) => return Err(format!("waiting: {error}")),
         }
-        let at =
-            |index: Option<usize>| index.is_some_and(|index| !polled[index].revents().is_empty());
-        Ok(Woken {
-            process: at(Some(0)),
-            caller: at(Some(1)),
-            notices: at(notices),
-            listener: at(listener),
-        })
+        let woken = wakers.into_iter().zip(&polled);
+        Ok(woken.filter(|(_, fd)| !fd.revents().is_empty()).map(|(waker, _)| waker).collect())
     }
 
     /// How long nothing needs to be looked at.
@@ -341,9 +342,4 @@ impl<'a> Watch<'a> {
             let _ = pidfd_send_signal(&self.running.process, Signal::KILL);
         }
     }
-}
-
-fn add<'a>(polled: &mut Vec<PollFd<'a>>, what: &'a OwnedFd) -> usize {
-    polled.push(PollFd::new(what, PollFlags::IN));
-    polled.len() - 1
 }

@@ -7,7 +7,7 @@ use std::io;
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, PathBeneath, PathFd,
-    Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, Scope,
+    Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, Scope,
 };
 
 /// The newest version of Landlock that is asked for. An older kernel gives what it has.
@@ -24,6 +24,6 @@ pub(super) fn enclose() -> io::Result<()> {
         .and_then(|rules| rules.scope(Scope::from_all(VERSION)))
         .and_then(Ruleset::create)
         .and_then(|rules| rules.add_rule(PathBeneath::new(root, within)))
-        .and_then(|rules| rules.restrict_self());
+        .and_then(RulesetCreated::restrict_self);
     status.map(|_| ()).map_err(io::Error::other)
 }

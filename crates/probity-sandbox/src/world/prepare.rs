@@ -29,7 +29,7 @@ const SUDO: &str = "#!/bin/sh\nwhile :; do\n  case $1 in\n    -u | -g) shift 2 ;
 #[derive(Debug, thiserror::Error)]
 pub enum PrepareError {
     /// The disk.
-    #[error("failed to make `{path}` of the world `{world}`: {source}")]
+    #[error("failed to make `{path}` of the world `{world}`")]
     Write {
         /// The world.
         world: String,
@@ -139,8 +139,7 @@ impl World {
         self.files.iter().try_for_each(|it| writer.file(it))?;
         writer.finish()?;
         let Some(setup) = &self.setup else { return Ok(()) };
-        let digest = format!("{}-before-setup", self.digest(preparation.now));
-        let before = self.prepared(digest, tree.to_owned());
+        let before = self.prepared(String::new(), tree.to_owned());
         // Everything is handed back: what the setup deleted is gone, too.
         let names: Vec<_> = top_level(tree).map_err(|source| self.failed(tree, source))?;
         let text = format!(

@@ -29,8 +29,13 @@ impl Playground {
         let home = tree.path().join("home/user");
         fs::create_dir_all(&home).expect("a home");
         fill(&home);
-        let variables =
-            [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("HOME", "/home/user"), ("LANG", "C.UTF-8")];
+        let mark = tree.path().display().to_string();
+        let variables = [
+            ("PROBITY_TEST_MARK", &*mark),
+            ("PATH", "/usr/local/bin:/usr/bin:/bin"),
+            ("HOME", "/home/user"),
+            ("LANG", "C.UTF-8"),
+        ];
         let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let prepared = Prepared {
             name: name.to_owned(),
@@ -41,6 +46,11 @@ impl Playground {
             processes: Vec::new(),
         };
         Self { prepared, _tree: tree }
+    }
+
+    /// What all processes in it have in their environment, and no others.
+    pub(crate) fn mark(&self) -> &str {
+        &self.prepared.variables["PROBITY_TEST_MARK"]
     }
 
     pub(crate) fn shell(&self, text: &str) -> Execution {
@@ -65,4 +75,22 @@ pub(crate) fn lines(changes: &[Change]) -> Vec<String> {
 
 pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Runs a test of this program as an ordinary user. An ordinary user has done so already.
+pub(crate) fn as_nobody(test: &str) {
+    let id = std::process::Command::new("id").arg("-u").output().expect("a user id");
+    if id.stdout != b"0\n" {
+        eprintln!("{test} ran as an ordinary user already");
+        return;
+    }
+    let output = std::process::Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"])
+        .arg(std::env::current_exe().expect("this program"))
+        .args(["--exact", test, "--nocapture"])
+        .current_dir("/")
+        .output()
+        .expect("setpriv");
+    let said = text(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}{}", text(&output.stderr));
 }

@@ -2,3 +2,5 @@
 
 mod common;
 mod effects;
+mod hostile;
+mod lasting;
