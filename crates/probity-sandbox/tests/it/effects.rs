@@ -56,9 +56,9 @@ fn each_kind_of_change_is_listed() {
             "+ /home/user/x/y",
         ]
     );
-    let mode = &execution.changes[4];
+    let closed = &execution.changes[4];
     let (before, after) =
-        (mode.before.as_ref().expect("before"), mode.after.as_ref().expect("after"));
+        (closed.before.as_ref().expect("before"), closed.after.as_ref().expect("after"));
     assert_eq!((before.mode, after.mode), (0o644, 0o600));
     assert_eq!(before.kind, after.kind, "its content is what it was");
     let made = execution.changes[2].after.as_ref().expect("a file");
