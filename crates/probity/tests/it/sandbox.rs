@@ -4,15 +4,17 @@ use serde_json::Value;
 
 use crate::project::Project;
 
+/// What the program writes to standard output.
+fn said(project: &Project, words: &[&str]) -> String {
+    String::from_utf8(project.run(words).stdout).unwrap()
+}
+
 #[test]
 fn what_a_command_does_is_shown() {
     let project = Project::new();
-    let shown = project.shown(&[
-        "sandbox",
-        "--world",
-        "texts",
-        "wc -l < words; rm short.txt; echo x > new; chmod 600 words; mount -t tmpfs x /tmp; exit 4",
-    ]);
+    let command =
+        "wc -l < words; rm short.txt; echo x > new; chmod 600 words; mount -t tmpfs x /tmp; exit 4";
+    let shown = said(&project, &["sandbox", "--world", "texts", command]);
     // How long it took differs.
     let (first, rest) = shown.split_once('\n').unwrap();
     assert!(first.starts_with("exit code 4 after "), "{shown}");
@@ -42,7 +44,7 @@ fn scripts_get_an_object() {
 #[test]
 fn a_command_that_does_not_end_is_ended() {
     let project = Project::new();
-    let shown = project.shown(&["sandbox", "--timeout", "300ms", "while :; do :; done"]);
+    let shown = said(&project, &["sandbox", "--timeout", "300ms", "while :; do :; done"]);
     assert!(shown.starts_with("killed at its time limit after "), "{shown}");
 }
 
@@ -50,7 +52,7 @@ fn a_command_that_does_not_end_is_ended() {
 fn a_world_may_be_a_file() {
     let world = "name = \"mine\"\nabout = \"One file\"\nfiles = [{ path = \"a.txt\", text = \"hello\\n\" }]\n";
     let project = Project::new().file("mine.toml", world);
-    let shown = project.shown(&["sandbox", "--world", "mine.toml", "cat a.txt"]);
+    let shown = said(&project, &["sandbox", "--world", "mine.toml", "cat a.txt"]);
     assert!(shown.ends_with("standard output:\n  hello\nno file is different\n"), "{shown}");
 }
 
@@ -74,7 +76,7 @@ fn wrong_words_are_explained() {
 #[test]
 fn the_doctor_says_what_is_there() {
     let project = Project::new();
-    let shown = project.shown(&["sandbox", "doctor"]);
+    let shown = said(&project, &["sandbox", "doctor"]);
     assert_eq!(shown, "namespaces   works\ncommands are executed with namespaces\n");
     assert!(project.shown(&["sandbox", "worlds"]).contains("\nrepository "));
 }
