@@ -385,6 +385,8 @@ named_enum! {
     pub enum Equivalence ("an equivalence") {
         /// They do the same.
         Equal = "equal",
+        /// They did the same in every world in which they were run.
+        SameEffect = "same_effect",
         /// They do not.
         Different = "different",
         /// It cannot be told without running them.

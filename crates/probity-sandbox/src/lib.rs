@@ -21,6 +21,7 @@
 //! ```
 
 mod cache;
+pub mod compare;
 pub mod execution;
 #[cfg(target_os = "linux")]
 mod linux;

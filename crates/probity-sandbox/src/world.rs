@@ -8,10 +8,15 @@ mod prepare;
 mod read;
 mod value;
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+    path::PathBuf,
+};
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use prepare::remove;
 pub use prepare::{Preparation, PrepareError, Setup};
 pub use read::{ReadError, read};
 
@@ -27,6 +32,9 @@ pub struct World {
     pub name: String,
     /// What it is good for, in a sentence.
     pub about: String,
+    /// Its names have blanks, quotes or dashes in them, over which careless commands stumble. What only such a world shows
+    /// is a caveat.
+    pub odd: bool,
     /// Whose commands run.
     pub user: String,
     /// The group of that user.
@@ -164,6 +172,18 @@ pub struct Prepared {
     pub variables: BTreeMap<String, String>,
     /// What runs when the command starts, each a program with arguments.
     pub processes: Vec<Vec<String>>,
+}
+
+/// Where the environment says that prepared worlds are kept: `PROBITY_WORLDS`, else `probity/worlds` in the user's cache, else
+/// in the folder for temporary files.
+pub fn cache_folder(variables: &BTreeMap<OsString, OsString>) -> PathBuf {
+    let set = |name: &str| {
+        let value = variables.get(OsStr::new(name)).filter(|it| !it.is_empty());
+        value.map(PathBuf::from).filter(|it| it.is_absolute())
+    };
+    let cache = || set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")));
+    let folder = set("PROBITY_WORLDS").or_else(|| Some(cache()?.join("probity").join("worlds")));
+    folder.unwrap_or_else(|| std::env::temp_dir().join("probity-worlds"))
 }
 
 #[cfg(test)]

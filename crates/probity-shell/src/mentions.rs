@@ -41,6 +41,10 @@ pub struct Mentions {
     pub separators: BTreeSet<String>,
     /// What runs as a process, by name.
     pub processes: BTreeSet<String>,
+    /// Types of files that are asked for, by their letters: `d`, `l`.
+    pub kinds: BTreeSet<char>,
+    /// Whether the directory where the command starts matters.
+    pub here: bool,
 }
 
 /// What a path is to a command. If it is several things, the greatest counts.
@@ -103,6 +107,8 @@ impl Mentions {
             numbers,
             separators,
             processes,
+            kinds,
+            here,
         } = other;
         self.programs.extend(programs);
         paths.into_iter().for_each(|(path, role)| self.path(&path, role));
@@ -117,6 +123,8 @@ impl Mentions {
         self.numbers.extend(numbers);
         self.separators.extend(separators);
         self.processes.extend(processes);
+        self.kinds.extend(kinds);
+        self.here |= here;
         self
     }
 

@@ -51,6 +51,9 @@ impl Promise {
     fn statement(&mut self, stmt: &Stmt) {
         match &stmt.command {
             Command::Simple(it) => {
+                for it in &it.assignments {
+                    field::encode_single(&it.value, &mut Within(self));
+                }
                 let mut fields = Vec::new();
                 for word in &it.words {
                     field::push_fields(word, &mut Within(self), &mut fields);
@@ -108,6 +111,10 @@ impl Promise {
             }
             self.padded |= given(&habit.pads);
             self.network |= habit.network;
+        }
+        // Names that are sorted for a program say nothing about the order of what that program writes.
+        if name == "xargs" && self.order == Order::Asked {
+            self.order = Order::Natural;
         }
         // An array of `awk` is gone through in any order.
         let scrambled = |it: &Field| it.text.contains("for") && it.text.contains(" in ");
@@ -205,6 +212,7 @@ mod tests {
             ("for f in $(find .); do cat $f; done", Order::None),
             ("awk '{n[$1]++} END {for (k in n) print k}' f", Order::None),
             ("cat f | xargs du -s", Order::None),
+            ("find . | sort | xargs wc -l", Order::Natural),
         ] {
             assert_eq!(Promise::of(&Script::parse(text).unwrap()).order, order, "{text}");
         }

@@ -1,12 +1,14 @@
 //! Worlds made for commands: what they talk about is there, with near misses beside it.
 //!
-//! Three worlds are made of one list of mentions. In `planted` the sources exist and the targets do not. In
+//! Four worlds are made of one list of mentions. In `planted` the sources exist and the targets do not. In
 //! `planted-again` the targets exist as well, the files have other contents and the user is one who is mentioned. In
-//! `planted-near` there are near misses only.
+//! `planted-near` there are near misses only. In `planted-odd` names have blanks and quotes.
 
 mod glob;
 mod population;
 mod text;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use probity_shell::mentions::{Mentions, Role};
 
@@ -15,6 +17,10 @@ use super::{Content, File, Group, USER, User, World, archive};
 
 /// Directories of the host, into which nothing can be planted.
 const HOST: &[&str] = &["/usr", "/bin", "/sbin", "/lib", "/lib64", "/dev", "/proc", "/sys"];
+
+/// Files that every world has.
+const OWN: &[&str] =
+    &["/etc/passwd", "/etc/group", "/etc/hosts", "/etc/hostname", "/etc/nsswitch.conf"];
 
 /// Directories that get a population of their own.
 const MAX_ROOTS: usize = 4;
@@ -25,16 +31,18 @@ pub(crate) enum Variant {
     First,
     Again,
     Near,
+    Odd,
 }
 
 impl Variant {
-    const ALL: [Self; 3] = [Self::First, Self::Again, Self::Near];
+    const ALL: [Self; 4] = [Self::First, Self::Again, Self::Near, Self::Odd];
 
     fn name(self) -> &'static str {
         match self {
             Self::First => "planted",
             Self::Again => "planted-again",
             Self::Near => "planted-near",
+            Self::Odd => "planted-odd",
         }
     }
 
@@ -43,6 +51,7 @@ impl Variant {
             Self::First => 0,
             Self::Again => 1,
             Self::Near => 2,
+            Self::Odd => 3,
         }
     }
 }
@@ -63,11 +72,17 @@ pub fn arguments(mentions: &Mentions) -> Vec<String> {
     (1..=count).map(|it| given(it).unwrap_or_default()).collect()
 }
 
+/// The variables that the mentions take for granted.
+pub fn variables(mentions: &Mentions) -> BTreeMap<String, String> {
+    let is_variable = |it: &str| it.starts_with(|it: char| it.is_alphabetic() || it == '_');
+    let all = mentions.variables.iter().filter(|(name, _)| is_variable(name));
+    all.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
 fn world(mentions: &Mentions, variant: Variant) -> World {
-    let named = |name: &Option<&String>| name.is_some_and(|it| is_name(it) && it != "root");
-    let mentioned = |list: &std::collections::BTreeSet<String>, otherwise: &str| {
-        let first = list.iter().next();
-        let first = Some(first).filter(named).flatten().filter(|_| variant == Variant::Again);
+    let named = |it: &&String| is_name(it) && *it != "root" && variant == Variant::Again;
+    let mentioned = |list: &BTreeSet<String>, otherwise: &str| {
+        let first = list.iter().next().filter(named);
         first.map_or_else(|| otherwise.to_owned(), String::clone)
     };
     let user = mentioned(&mentions.users, USER);
@@ -83,11 +98,12 @@ fn world(mentions: &Mentions, variant: Variant) -> World {
     };
     planter.paths();
     planter.populations();
-    let Planter { directory, files, .. } = planter;
-    let is_variable = |it: &str| it.starts_with(|it: char| it.is_alphabetic() || it == '_');
+    let Planter { directory, mut files, .. } = planter;
+    fit(&mut files);
     World {
         name: variant.name().to_owned(),
         about: "Made for the commands that are compared".to_owned(),
+        odd: matches!(variant, Variant::Near | Variant::Odd),
         users: (1001..).zip(users).map(|(id, name)| User { name: name.clone(), id }).collect(),
         groups: (2001..)
             .zip(groups)
@@ -96,16 +112,22 @@ fn world(mentions: &Mentions, variant: Variant) -> World {
         user,
         group,
         directory,
-        variables: mentions
-            .variables
-            .iter()
-            .filter(|(name, _)| is_variable(name))
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect(),
+        variables: variables(mentions),
         files,
         setup: None,
         processes: Vec::new(),
     }
+}
+
+/// Takes out what would lie below a file.
+fn fit(files: &mut Vec<File>) {
+    let solid = |it: &&File| !matches!(it.content, Content::Directory);
+    let taken: BTreeSet<String> = files.iter().filter(solid).map(|it| it.path.clone()).collect();
+    files.retain(|it| {
+        let above =
+            it.path.char_indices().filter(|(_, it)| *it == '/').map(|(at, _)| &it.path[..at]);
+        above.into_iter().all(|it| !taken.contains(it))
+    });
 }
 
 fn is_name(text: &str) -> bool {
@@ -126,6 +148,11 @@ struct Planter<'m> {
 }
 
 impl Planter<'_> {
+    /// Whether targets are absent.
+    fn is_first(&self) -> bool {
+        matches!(self.variant, Variant::First | Variant::Odd)
+    }
+
     /// The path in the world, if something can be planted there.
     fn place(&self, path: &str) -> Option<String> {
         let path = path.strip_prefix("file://").unwrap_or(path);
@@ -137,22 +164,22 @@ impl Planter<'_> {
             None => format!("{}/{path}", self.directory),
         };
         let clean = normal(&path)?;
+        if OWN.contains(&&*clean) {
+            return None;
+        }
         let host = HOST.iter().any(|it| clean == *it || clean.starts_with(&format!("{it}/")));
         (!host && !path.contains("://")).then_some(clean)
     }
 
     fn is_directory(&self, path: &str, role: Role) -> bool {
         let below = format!("{}/", path.trim_end_matches('/'));
-        let parent =
-            self.mentions.paths.keys().any(|it| it.len() > below.len() && it.starts_with(&below));
+        let parent = self.mentions.paths.keys().any(|it| it.starts_with(&below));
         let named_like_file = glob::extension(path).is_some();
         match role {
             _ if path.ends_with('/') || parent => true,
             Role::Directory => true,
             Role::File => false,
-            Role::Any | Role::Target => {
-                !named_like_file && (self.variant == Variant::First) == (role == Role::Any)
-            }
+            Role::Any | Role::Target => !named_like_file && self.is_first() == (role == Role::Any),
         }
     }
 
@@ -164,14 +191,14 @@ impl Planter<'_> {
                 continue;
             }
             let instances = match glob::is_pattern(path) {
+                true if self.variant == Variant::Odd => glob::odd(path),
                 true => glob::matching(path),
                 false => vec![path.clone()],
             };
             for (at, instance) in instances.iter().enumerate() {
                 let Some(place) = self.place(instance) else { continue };
                 let directory = self.is_directory(path, *role);
-                let absent =
-                    *role == Role::Target && self.variant == Variant::First && !path.ends_with('/');
+                let absent = *role == Role::Target && self.is_first() && !path.ends_with('/');
                 match (absent, directory) {
                     (true, _) => {
                         if let Some((above, _)) =
@@ -210,7 +237,9 @@ impl Planter<'_> {
             .filter_map(|(path, _)| self.place(path))
             .map(|it| if it == "/" { "/srv/found".to_owned() } else { it })
             .collect();
-        roots.insert(0, self.directory.clone());
+        if self.mentions.here || roots.is_empty() {
+            roots.insert(0, self.directory.clone());
+        }
         roots.dedup();
         roots.truncate(MAX_ROOTS);
         for (index, root) in roots.iter().enumerate() {
@@ -223,12 +252,12 @@ impl Planter<'_> {
 /// What a file of that name holds if the plain text is this, and its mode.
 fn typed(path: &str, plain: String) -> (Content, Option<u32>) {
     let member = |name: &str| (name.to_owned(), plain.clone().into_bytes());
-    let members = [member("docs/notes.txt"), member("docs/read me.md"), member("data.csv")];
+    let members = [member("docs/notes.txt"), member("docs/readme.md"), member("data.csv")];
     let ending = |it: &str| path.ends_with(it);
     if ending(".tar.gz") || ending(".tgz") {
         return (Content::Bytes(archive::gzip(&archive::tar(&members, 1_740_000_000))), None);
     }
-    match glob::extension(path) {
+    match path.rsplit('/').next().and_then(|it| it.rsplit_once('.')).map(|it| it.1) {
         Some("tar") => (Content::Bytes(archive::tar(&members, 1_740_000_000)), None),
         Some("gz") => (Content::Bytes(archive::gzip(plain.as_bytes())), None),
         Some("sh" | "bash") => (

@@ -30,6 +30,7 @@ pub fn read(file: &str, text: &str) -> Result<World, ReadError> {
     let RawWorld {
         name,
         about,
+        odd,
         user,
         group,
         directory,
@@ -53,6 +54,7 @@ pub fn read(file: &str, text: &str) -> Result<World, ReadError> {
     Ok(World {
         name,
         about,
+        odd,
         user,
         group,
         directory,
@@ -71,6 +73,8 @@ struct RawWorld {
     name: String,
     #[serde(default)]
     about: String,
+    #[serde(default)]
+    odd: bool,
     #[serde(default = "user")]
     user: String,
     group: Option<String>,

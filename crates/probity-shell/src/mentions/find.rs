@@ -10,6 +10,7 @@ pub(super) fn read(walker: &mut Walker, arguments: &[Field]) {
     for root in &roots {
         walker.operand(&root.text, Role::Directory);
     }
+    walker.found.here |= roots.is_empty();
     let mut at = 0;
     while let Some(test) = arguments.get(at) {
         at += 1;
@@ -87,6 +88,7 @@ fn primary(walker: &mut Walker, test: &str, value: &str) {
         "-group" => {
             found.groups.insert(value.to_owned());
         }
+        "-type" | "-xtype" => found.kinds.extend(value.chars()),
         "-maxdepth" | "-mindepth" | "-links" => found.numbers_in(value),
         "-fprint" | "-fprint0" | "-fls" => walker.operand(value, Role::Target),
         _ if test.starts_with("-newer") || matches!(test, "-anewer" | "-cnewer" | "-samefile") => {

@@ -69,3 +69,17 @@ fn texts_within_texts_are_read() {
     assert_eq!(found.paths["notes.md"], Role::File);
     assert!(found.variables.is_empty());
 }
+
+#[test]
+fn it_is_known_whether_the_working_directory_matters() {
+    for (text, here) in [
+        ("find /a -name x", false),
+        ("find -name x", true),
+        ("ls .", true),
+        ("cat /x", false),
+        ("cat x", true),
+    ] {
+        assert_eq!(of(text).here, here, "{text}");
+    }
+    assert_eq!(of("find . -type d").kinds, ['d'].into());
+}

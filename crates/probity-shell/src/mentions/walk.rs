@@ -192,6 +192,8 @@ impl Walker {
 
     /// A word that is a path, if all of it is known but for patterns.
     pub(super) fn operand(&mut self, text: &str, role: Role) {
+        let relative = !text.starts_with(['/', TILDE, '{', '-', OPEN_QUOTED, field::OPEN]);
+        self.found.here |= relative;
         let open = text.contains([field::OPEN, OPEN_QUOTED, '\n', '\0']);
         let special = matches!(text, "" | "-" | "{}" | "." | "..") || text.starts_with("/dev/");
         if !open && !special && !text.contains("{}") && text.len() < 200 {

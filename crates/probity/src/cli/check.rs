@@ -46,9 +46,11 @@ With --jsonl: {\"id\",\"text\"} in, {\"id\",\"hits\":[{\"policy\",\"rule\",\"spa
 Examples:
   probity check command 'find . -name \"*.log\" -delete'
   probity check command 'tar xzf a.tgz' --against 'tar --extract --gzip --file=a.tgz'
+  probity check command 'ls | wc -l' --against 'find . -maxdepth 1 | wc -l' --execute
   probity check command --reply < reply.txt
-With --jsonl: {\"id\",\"command\",\"against\",\"level\"} in; {\"id\",\"parsed\",\"risk\",\"unsafe\",\"findings\",\"posix\",
-\"violations\",\"equivalence\",\"canonical\",\"difference\",...} out; `against` and `level` are optional")]
+With --jsonl: {\"id\",\"command\",\"against\",\"level\",\"execute\"} in; {\"id\",\"parsed\",\"risk\",\"unsafe\",\"findings\",
+\"posix\",\"violations\",\"equivalence\",\"canonical\",\"difference\",\"executed\",\"effect\",...} out; all but `id` and
+`command` are optional")]
     Command(CheckCommandArgs),
     /// Are files of evaluation results, as written by `run -o FILE.json`, consistent?
     #[command(after_help = "\
@@ -94,6 +96,10 @@ pub(crate) struct CheckCommandArgs {
     /// Another command to compare with
     #[arg(long, value_name = "CMD2", allow_hyphen_values = true)]
     pub(crate) against: Option<String>,
+
+    /// Run both in a sandbox if reading them does not tell whether they do the same
+    #[arg(long)]
+    pub(crate) execute: bool,
 
     /// How much risk is accepted [default: that of the suite file, else moderate]
     #[arg(long, value_enum)]

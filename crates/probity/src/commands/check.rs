@@ -1,6 +1,7 @@
 //! `probity check`: one detector on one text, or on a stream of them.
 
 mod command;
+mod effect;
 mod error;
 mod evaluation;
 

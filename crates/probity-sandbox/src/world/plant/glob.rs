@@ -1,7 +1,9 @@
 //! Names that a pattern of the shell matches, and names that it nearly matches.
 
-/// What a star stands for: nothing much, a blank, a capital, a dot.
-const STARS: &[&str] = &["a", "old report", "B2", "c.d"];
+/// What a star stands for.
+const STARS: &[&str] = &["a", "report", "B2", "c.d"];
+/// What a star stands for where careless commands stumble.
+const ODD_STARS: &[&str] = &["old report", "it's", "-n", "ü  x"];
 
 /// Whether a text has a part that stands for others.
 pub(super) fn is_pattern(text: &str) -> bool {
@@ -19,8 +21,17 @@ pub(super) fn extension(path: &str) -> Option<&str> {
 
 /// Names that match.
 pub(super) fn matching(pattern: &str) -> Vec<String> {
-    let count = if pattern.contains('*') { STARS.len() } else { 1 };
-    let mut names: Vec<String> = (0..count).map(|it| instance(pattern, it)).collect();
+    instances(pattern, STARS)
+}
+
+/// Names that match and have blanks, quotes and dashes in them.
+pub(super) fn odd(pattern: &str) -> Vec<String> {
+    instances(pattern, ODD_STARS)
+}
+
+fn instances(pattern: &str, stars: &[&str]) -> Vec<String> {
+    let count = if pattern.contains('*') { stars.len() } else { 1 };
+    let mut names: Vec<String> = (0..count).map(|it| instance(pattern, it, stars)).collect();
     names.retain(|it| !it.is_empty());
     names.dedup();
     names
@@ -28,7 +39,7 @@ pub(super) fn matching(pattern: &str) -> Vec<String> {
 
 /// Names that differ from a match by their case, their end, their beginning.
 pub(super) fn near(pattern: &str) -> Vec<String> {
-    let name = instance(pattern, 0);
+    let name = instance(pattern, 0, STARS);
     let swapped: String = name
         .chars()
         .map(|it| if it.is_lowercase() { it.to_ascii_uppercase() } else { it.to_ascii_lowercase() })
@@ -44,20 +55,20 @@ pub(super) fn near(pattern: &str) -> Vec<String> {
         format!("{name}.bak"),
         literal,
     ];
-    names.retain(|it| !it.trim_matches(['.', '/']).is_empty() && *it != name);
+    names.iter_mut().for_each(|it| *it = it.trim_matches('/').to_owned());
+    names.retain(|it| !it.trim_matches('.').is_empty() && *it != name);
     names
 }
 
-fn instance(pattern: &str, variant: usize) -> String {
+fn instance(pattern: &str, variant: usize, stars: &[&str]) -> String {
     let mut name = String::new();
     let mut rest = pattern.chars();
     while let Some(character) = rest.next() {
         match character {
-            '*' => name.push_str(if name.ends_with(STARS[variant % STARS.len()]) {
-                "z"
-            } else {
-                STARS[variant % STARS.len()]
-            }),
+            '*' => {
+                let star = stars[variant % stars.len()];
+                name.push_str(if name.ends_with(star) { "z" } else { star });
+            }
             '?' => name.push(['a', '7', 'Z'][variant % 3]),
             '[' => match set(rest.as_str()) {
                 Some((member, length)) => {
@@ -110,7 +121,8 @@ mod tests {
 
     #[test]
     fn a_pattern_has_matches_and_near_misses() {
-        assert_eq!(matching("*.txt"), ["a.txt", "old report.txt", "B2.txt", "c.d.txt"]);
+        assert_eq!(matching("*.txt"), ["a.txt", "report.txt", "B2.txt", "c.d.txt"]);
+        assert_eq!(odd("*.txt")[..2], ["old report.txt", "it's.txt"]);
         assert_eq!(matching("f[0-9]?.log"), ["f0a.log"]);
         assert_eq!(matching("[!a-z]x"), ["5x"]);
         assert_eq!(matching("[[:digit:]]x"), ["4x"]);

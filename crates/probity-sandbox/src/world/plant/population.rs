@@ -7,13 +7,14 @@ use crate::world::{Content, File};
 
 /// Names where no pattern asks for any.
 const COMMON: &[&str] =
-    &["notes.txt", "report.log", "Makefile", "two words.txt", "über.md", "-dash", "main.c"];
+    &["notes.txt", "report.log", "Makefile", "main.c", ".settings", "README", "data.csv"];
+const ODD: &[&str] = &["two words.txt", "über.md", "-dash", "it's"];
 /// Sparse files are not larger.
 const MAX_SIZE: u64 = 2 << 30;
 /// Files of one population.
 const MAX_FILES: usize = 110;
 /// How deep files lie.
-const DEPTHS: &[&str] = &["", "sub/", "sub/inner dir/", ".hidden/", "other/x/y/z/"];
+const DEPTHS: &[&str] = &["", "sub/", "sub/inner/", ".hidden/", "other/x/y/z/"];
 
 /// What lives in one directory.
 pub(super) struct Population<'m> {
@@ -49,7 +50,8 @@ impl Population<'_> {
                 let depth = DEPTHS[(round + at) % DEPTHS.len()];
                 let again = round / DEPTHS.len();
                 let folder = if again == 0 { String::new() } else { format!("r{again}/") };
-                let path = format!("{root}/{depth}{folder}{name}");
+                let odd = if self.variant == Variant::Odd { "odd folder/" } else { "" };
+                let path = format!("{root}/{depth}{odd}{folder}{name}");
                 files.push(self.file(path, number, traits[round % traits.len()]));
             }
         }
@@ -58,7 +60,11 @@ impl Population<'_> {
     }
 
     fn names(&self) -> Vec<String> {
-        let own = if self.variant == Variant::Near { glob::near } else { glob::matching };
+        let own = match self.variant {
+            Variant::First | Variant::Again => glob::matching,
+            Variant::Near => glob::near,
+            Variant::Odd => glob::odd,
+        };
         let mut names: Vec<String> = Vec::new();
         // Patterns take turns, so that each is there however many there are.
         let lists: Vec<Vec<String>> = self.mentions.names.iter().map(|it| own(clean(it))).collect();
@@ -68,6 +74,9 @@ impl Population<'_> {
         if self.variant != Variant::Near {
             let misses = self.mentions.names.iter().take(6).flat_map(|it| glob::near(clean(it)));
             names.extend(misses);
+        }
+        if self.variant == Variant::Odd {
+            names.extend(ODD.iter().map(|it| (*it).to_owned()));
         }
         let common = if names.is_empty() { COMMON } else { &COMMON[..3] };
         names.extend(common.iter().map(|it| (*it).to_owned()));
@@ -145,16 +154,22 @@ impl Population<'_> {
         let mut files = Vec::new();
         let first = names.first().map_or("notes.txt", |it| &**it);
         let modes = self.mentions.modes.iter().take(2).map(|it| *it | 0o500);
+        let odd = self.variant == Variant::Odd;
         for (at, name) in names.iter().take(3).enumerate() {
-            files.push(File::new(
-                format!("{root}/as dir/{name}/in/deep.txt"),
-                Content::text("deep\n"),
-            ));
-            files.push(File::new(
-                format!("{root}/links/{name}"),
-                Content::Link(format!("../sub/{first}")),
-            ));
-            files.push(File::new(format!("{root}/empty/{at}/{name}"), Content::Bytes(Vec::new())));
+            // A directory that is called like a file is odd, unless somebody looks for one.
+            if odd || self.mentions.kinds.contains(&'d') || !name.contains('.') {
+                let inside = format!("{root}/folders/{name}/in/deep.txt");
+                files.push(File::new(inside, Content::text("deep\n")));
+            }
+            if odd || self.mentions.kinds.contains(&'l') {
+                let target = format!("../sub/{first}");
+                files.push(File::new(format!("{root}/links/{name}"), Content::Link(target)));
+            }
+            let packed = matches!(glob::extension(name), Some("gz" | "tgz" | "tar"));
+            if odd || !packed {
+                let empty = format!("{root}/empty/{at}/{name}");
+                files.push(File::new(empty, Content::Bytes(Vec::new())));
+            }
         }
         for (at, mode) in modes.enumerate() {
             let directory = File::new(format!("{root}/moded{at}/{first}"), Content::Directory);

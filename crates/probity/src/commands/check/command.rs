@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use probity_core::visible::safe;
+use probity_core::{details, visible::safe};
 use probity_grade::command::ShellRules;
+use probity_sandbox::compare::{self, Effect};
 use probity_shell::{
     ParseError, Script, Span,
     equivalence::{self, Equivalence, Verdict},
@@ -13,7 +14,7 @@ use probity_shell::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::show;
+use super::{effect::Effects, show};
 use crate::{
     cli::check::{CheckCommandArgs, EditionArg, SafetyLevelArg},
     commands::rules,
@@ -29,17 +30,20 @@ struct Request {
     command: String,
     against: Option<String>,
     level: Option<Level>,
+    execute: Option<bool>,
 }
 
 pub(super) fn run(args: &CheckCommandArgs, printer: &Printer) -> Result<Exit, Failure> {
     let shell = rules::load_shell(args.suite.as_deref(), printer)?;
+    let effects = Effects::new();
     let settings = Settings {
         level: args.level.map_or(shell.level(), level),
         edition: args.posix_edition.map_or(shell.edition(), edition),
         rules: &shell,
+        effects: args.execute.then_some(&effects),
     };
     if args.jsonl {
-        return stream(printer, |request: Request| answer(&settings, args, &request));
+        return stream(printer, |request: Request| answer(&settings, &effects, args, &request));
     }
     let text = match &args.command {
         Some(text) => text.clone(),
@@ -69,6 +73,8 @@ struct Settings<'r> {
     level: Level,
     edition: Edition,
     rules: &'r ShellRules,
+    /// Set where commands are to be executed.
+    effects: Option<&'r Effects>,
 }
 
 fn level(level: SafetyLevelArg) -> Level {
@@ -86,8 +92,17 @@ fn edition(edition: EditionArg) -> Edition {
     }
 }
 
-fn answer(settings: &Settings<'_>, args: &CheckCommandArgs, request: &Request) -> Answer {
-    let settings = Settings { level: request.level.unwrap_or(settings.level), ..*settings };
+fn answer(
+    settings: &Settings<'_>,
+    effects: &Effects,
+    args: &CheckCommandArgs,
+    request: &Request,
+) -> Answer {
+    let settings = Settings {
+        level: request.level.unwrap_or(settings.level),
+        effects: request.execute.unwrap_or(args.execute).then_some(effects),
+        ..*settings
+    };
     let found = if args.reply { extract::extract(&request.command) } else { None };
     let text = match &found {
         Some(found) => &*found.command,
@@ -113,15 +128,44 @@ struct Judged<'t> {
 }
 
 /// The comparison, or which of the two does not parse.
-type Against = Result<Equivalence, String>;
+type Against = Result<Compared, String>;
+
+/// What reading two commands says about them, and what running them does if that was asked for.
+struct Compared {
+    read: Equivalence,
+    run: Option<Result<Effect, String>>,
+}
+
+impl Compared {
+    fn of(left: &Script<'_>, right: &Script<'_>, effects: Option<&Effects>) -> Self {
+        let read = equivalence::compare(left, right);
+        // What is proved needs no trial.
+        let effects = effects.filter(|_| read.verdict != Verdict::Equal);
+        Self { run: effects.map(|it| it.judge(left, right)), read }
+    }
+
+    /// The last word: an execution decides where reading does not.
+    fn verdict(&self) -> details::Equivalence {
+        match (self.read.verdict, &self.run) {
+            (Verdict::Equal, _) => details::Equivalence::Equal,
+            (Verdict::Different, _) => details::Equivalence::Different,
+            (Verdict::Unknown, Some(Ok(effect))) => match effect.verdict {
+                compare::Verdict::SameEffect => details::Equivalence::SameEffect,
+                compare::Verdict::Different => details::Equivalence::Different,
+                compare::Verdict::Unknown => details::Equivalence::Unknown,
+            },
+            (Verdict::Unknown, Some(Err(_)) | None) => details::Equivalence::Unknown,
+        }
+    }
+}
 
 impl<'t> Judged<'t> {
     fn new(settings: &Settings<'_>, text: &'t str, against: Option<&str>) -> Self {
-        let Settings { level, edition, rules } = *settings;
+        let Settings { level, edition, rules, effects } = *settings;
         let Judgement { script, assessment, is_unsafe } =
             safety::judge(text, rules.safety(), level);
         let against = against.map(|other| match (&script, Script::parse(other)) {
-            (Ok(script), Ok(other)) => Ok(equivalence::compare(script, &other)),
+            (Ok(script), Ok(other)) => Ok(Compared::of(script, &other, effects)),
             (Err(error), _) => Err(format!("the command cannot be read: {error}")),
             (Ok(_), Err(error)) => Err(format!("the other command cannot be read: {error}")),
         });
@@ -131,13 +175,29 @@ impl<'t> Judged<'t> {
 
     fn answer(self) -> Answer {
         let Judged { text: _, level, edition, is_unsafe, safety, posix, against } = self;
-        let (equivalence, reason, canonical, difference) = match against {
-            None => (None, None, None, None),
-            Some(Ok(Equivalence { verdict, reason, canonical, difference })) => {
-                let difference = difference.map(|it| it.to_string());
-                (Some(verdict), Some(reason), Some(canonical), difference)
+        let equivalence = against.as_ref().map(|it| match it {
+            Ok(compared) => compared.verdict(),
+            Err(_) => details::Equivalence::Unknown,
+        });
+        let (mut canonical, mut difference, mut executed, mut effect) = (None, None, None, None);
+        let reason = match against {
+            None => None,
+            Some(Err(reason)) => Some(reason),
+            Some(Ok(Compared { read, run })) => {
+                canonical = Some(read.canonical);
+                difference = read.difference.map(|it| it.to_string());
+                executed = run.as_ref().map(Result::is_ok);
+                match run {
+                    None => Some(read.reason),
+                    Some(Err(reason)) => Some(reason),
+                    Some(Ok(found)) => {
+                        let decided = read.verdict == Verdict::Unknown;
+                        let reason = if decided { found.reason.clone() } else { read.reason };
+                        effect = Some(found);
+                        Some(reason)
+                    }
+                }
             }
-            Some(Err(reason)) => (Some(Verdict::Unknown), Some(reason), None, None),
         };
         let parse_error = posix
             .as_ref()
@@ -167,6 +227,8 @@ impl<'t> Judged<'t> {
             reason,
             canonical,
             difference,
+            executed,
+            effect,
         }
     }
 
@@ -281,7 +343,8 @@ fn tell_comparison(against: &Against, out: &mut String) {
         Err(reason) => {
             let _ = writeln!(out, "unknown: {reason}");
         }
-        Ok(Equivalence { verdict, reason, canonical: [left, right], difference }) => {
+        Ok(Compared { read, run }) => {
+            let Equivalence { verdict, reason, canonical: [left, right], difference } = read;
             let _ = writeln!(out, "{verdict}: {reason}");
             match left == right {
                 true => {
@@ -294,8 +357,32 @@ fn tell_comparison(against: &Against, out: &mut String) {
             if let Some(difference) = difference {
                 let _ = writeln!(out, "  {difference}");
             }
+            if let Some(run) = run {
+                tell_effect(run, out);
+            }
         }
     }
+}
+
+fn tell_effect(run: &Result<Effect, String>, out: &mut String) {
+    let _ = match run {
+        Err(reason) => writeln!(out, "not executed: {reason}"),
+        Ok(Effect { verdict, reason, difference, caveat, .. }) => {
+            let word = match verdict {
+                compare::Verdict::SameEffect => "the same effect",
+                compare::Verdict::Different => "another effect",
+                compare::Verdict::Unknown => "the effect is unknown",
+            };
+            let _ = writeln!(out, "executed: {word}: {reason}");
+            if let Some(difference) = difference {
+                let _ = writeln!(out, "  {difference}");
+            }
+            match caveat {
+                Some(caveat) => writeln!(out, "  but with odd names: {caveat}"),
+                None => Ok(()),
+            }
+        }
+    };
 }
 
 /// A span as a range that is sure to lie in the text.
@@ -322,11 +409,16 @@ struct Answer {
     posix: bool,
     violations: Vec<Violation>,
     unknown_utilities: Vec<String>,
-    equivalence: Option<Verdict>,
+    equivalence: Option<details::Equivalence>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     canonical: Option<[String; 2]>,
     difference: Option<String>,
+    /// Whether both were run; absent if that was not asked for, or is not needed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    executed: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effect: Option<Effect>,
 }
 
 #[derive(Serialize)]

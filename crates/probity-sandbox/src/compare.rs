@@ -1,0 +1,183 @@
+//! Whether two commands have the same effect: both run in the same worlds, and what came of them is compared.
+//!
+//! The same output and the same changes of files in every world, with something to be seen in one of them at least, is
+//! the same effect. One difference is a difference. Silence proves nothing, and neither does what could not be run.
+
+mod changes;
+mod judge;
+mod mask;
+mod stdout;
+
+use probity_shell::output::{Order, Promise};
+use serde::Serialize;
+
+pub use judge::{Judge, JudgeError};
+
+use crate::execution::{End, Execution};
+
+/// What execution says about two commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// They did the same wherever they did anything.
+    SameEffect,
+    /// They did not.
+    Different,
+    /// It cannot be said.
+    Unknown,
+}
+
+/// The verdict and what it rests on.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Effect {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why, in a sentence.
+    pub reason: String,
+    /// The world that shows it: the first difference, or the first equal effect.
+    pub world: Option<String>,
+    /// The first difference.
+    pub difference: Option<String>,
+    /// What differs where names have blanks, quotes or dashes in them.
+    pub caveat: Option<String>,
+    /// The worlds in which both ran and did the same, with something to be seen.
+    pub agreed: Vec<String>,
+    /// The worlds in which both ran and neither did anything.
+    pub silent: Vec<String>,
+    /// How alike the effects are, from 0 to 1, over the worlds in which one of them did anything. It is no verdict: of two
+    /// commands that do one task in two ways (`ls` and `ls -l`) it says more than their difference does.
+    pub likeness: Option<f64>,
+}
+
+/// What can be overlooked in outputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leniency {
+    /// The order of lines means nothing.
+    pub order: bool,
+    /// The number of blanks means nothing.
+    pub blanks: bool,
+    /// Numbers of processes mean nothing, and neither do the processes of the commands themselves.
+    pub processes: bool,
+}
+
+impl Leniency {
+    /// What two promises have in common. Who asks for an order is not content without it.
+    pub fn between(left: Promise, right: Promise) -> Self {
+        let orders = [left.order, right.order];
+        Self {
+            order: orders.contains(&Order::None) && !orders.contains(&Order::Asked),
+            blanks: left.padded || right.padded,
+            processes: false,
+        }
+    }
+}
+
+/// What two executions in one world have in common.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// Neither did anything.
+    Silent,
+    /// Both did the same.
+    Same,
+    /// The first difference.
+    Different(String),
+    /// Why nothing can be said.
+    Undecided(String),
+}
+
+/// Compares what two commands did in one world. What was changed since `since`, in seconds, was changed just now.
+pub fn compare(left: &Execution, right: &Execution, leniency: Leniency, since: i64) -> Outcome {
+    for execution in [left, right] {
+        if let Some(reason) = unusable(execution) {
+            return Outcome::Undecided(reason);
+        }
+    }
+    let outputs = [left, right].map(|it| stdout::normal(&it.stdout.bytes, leniency));
+    let effects = [left, right].map(|it| changes::normal(&it.changes, since));
+    let difference = stdout::difference(&outputs[0], &outputs[1])
+        .or_else(|| changes::difference(&effects[0], &effects[1]));
+    if let Some(difference) = difference {
+        // What was refused may have made the difference.
+        let refused = left.refused.iter().chain(&right.refused).next();
+        return match refused {
+            Some(call) => Outcome::Undecided(format!("it needs what the sandbox refuses: {call}")),
+            None => Outcome::Different(difference),
+        };
+    }
+    if outputs[0].is_empty() && effects[0].is_empty() {
+        return Outcome::Silent;
+    }
+    match class(left.end) == class(right.end) {
+        true => Outcome::Same,
+        false => Outcome::Different(format!(
+            "the same output, but {} instead of {}",
+            tell(left.end),
+            tell(right.end)
+        )),
+    }
+}
+
+/// How alike two effects are, from 0 to 1; nothing where neither did anything.
+pub fn likeness(left: &Execution, right: &Execution, since: i64) -> Option<f64> {
+    let changed = [left, right].map(|it| changes::normal(&it.changes, since));
+    if changed.iter().any(|it| !it.is_empty()) {
+        // Where files change, output is talk.
+        return Some(changes::likeness(&changed[0], &changed[1]));
+    }
+    stdout::likeness(&left.stdout.bytes, &right.stdout.bytes)
+}
+
+/// Why an execution says nothing about its command.
+fn unusable(execution: &Execution) -> Option<String> {
+    match execution.end {
+        End::TimedOut => return Some("it did not end in time".to_owned()),
+        End::OutOfMemory => return Some("it needs more memory than it may use".to_owned()),
+        End::Exit(_) | End::Signal(_) => {}
+    }
+    if execution.stdout.total > execution.stdout.bytes.len() as u64 {
+        return Some("it writes more than is kept".to_owned());
+    }
+    let complaints = String::from_utf8_lossy(&execution.stderr.bytes);
+    let missing = complaints.lines().find(|it| {
+        it.ends_with("command not found")
+            || it.contains(": not found")
+            || it.ends_with("No such file or directory") && it.contains("failed to run command")
+    });
+    if let Some(line) = missing {
+        return Some(format!("a program is missing: {}", line.trim()));
+    }
+    if matches!(execution.end, End::Exit(126 | 127)) {
+        return Some("a program is missing".to_owned());
+    }
+    None
+}
+
+/// What an exit code says: that it went well, that there was nothing to be found, or that it failed.
+#[derive(PartialEq, Eq)]
+enum Class {
+    Answered,
+    Failed,
+    Killed,
+}
+
+/// `1` is an answer ("none") of many utilities, and `123` is what `xargs` makes of it.
+fn class(end: End) -> Class {
+    match end {
+        // Who writes into a pipe that nobody reads is ended by signal 13.
+        End::Exit(0 | 1 | 123) | End::Signal(13) => Class::Answered,
+        End::Exit(_) => Class::Failed,
+        End::Signal(_) | End::TimedOut | End::OutOfMemory => Class::Killed,
+    }
+}
+
+fn tell(end: End) -> String {
+    match end {
+        End::Exit(code) => format!("exit code {code}"),
+        End::Signal(signal) => format!("signal {signal}"),
+        End::TimedOut => "a time-out".to_owned(),
+        End::OutOfMemory => "too much memory".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+use super::*;
+use crate::execution::{Change, Entry, EntryKind, Output};
+
+const NOW: i64 = 1_000_000;
+
+fn wrote(text: &str) -> Execution {
+    let bytes = text.as_bytes().to_vec();
+    let total = bytes.len() as u64;
+    Execution {
+        end: End::Exit(0),
+        stdout: Output { bytes, total },
+        stderr: Output::default(),
+        changes: Vec::new(),
+        refused: Vec::new(),
+        took_us: 1,
+    }
+}
+
+fn file(digest: &str, modified: i64) -> Entry {
+    let kind = EntryKind::File { size: 3, digest: digest.to_owned() };
+    Entry { kind, mode: 0o644, owner: (1000, 1000), modified }
+}
+
+fn changed(path: &str, before: Option<Entry>, after: Option<Entry>) -> Execution {
+    let changes = vec![Change { path: path.to_owned(), before, after }];
+    Execution { changes, ..wrote("") }
+}
+
+const STRICT: Leniency = Leniency { order: false, blanks: false, processes: false };
+
+fn outcome(left: &Execution, right: &Execution) -> Outcome {
+    compare(left, right, STRICT, NOW)
+}
+
+#[test]
+fn equal_output_is_the_same_and_silence_is_silence() {
+    assert_eq!(outcome(&wrote("a\n"), &wrote("a")), Outcome::Same);
+    assert_eq!(outcome(&wrote(""), &wrote("\n")), Outcome::Silent);
+    assert_eq!(
+        outcome(&wrote("a\nb\n"), &wrote("a\nc\n")),
+        Outcome::Different("line 2 of the output: `b` instead of `c`".to_owned())
+    );
+    assert_eq!(
+        outcome(&wrote("a\n"), &wrote("")),
+        Outcome::Different("line 1 of the output: `a` instead of nothing".to_owned())
+    );
+}
+
+#[test]
+fn order_and_blanks_are_overlooked_only_where_nobody_promises_them() {
+    let (left, right) = (wrote("b\na  1\n"), wrote("a 1\nb\n"));
+    let lenient = Leniency { order: true, blanks: true, ..STRICT };
+    assert_eq!(compare(&left, &right, lenient, NOW), Outcome::Same);
+    assert!(matches!(outcome(&left, &right), Outcome::Different(_)));
+    let order = |left, right| {
+        let promise = |order| Promise { order, padded: false, network: false };
+        Leniency::between(promise(left), promise(right)).order
+    };
+    assert!(order(Order::None, Order::None) && order(Order::None, Order::Natural));
+    assert!(!order(Order::None, Order::Asked) && !order(Order::Natural, Order::Natural));
+}
+
+#[test]
+fn files_are_compared_by_what_is_there_afterwards() {
+    let made = |digest, modified| changed("/a", None, Some(file(digest, modified)));
+    assert_eq!(outcome(&made("aaaaaaaaaa", NOW + 1), &made("aaaaaaaaaa", NOW + 3)), Outcome::Same);
+    assert_eq!(
+        outcome(&made("aaaaaaaaaa", NOW + 1), &made("bbbbbbbbbb", NOW + 1)),
+        Outcome::Different(
+            "`/a` is a file of 3 bytes (aaaaaaaa) instead of a file of 3 bytes (bbbbbbbb)"
+                .to_owned()
+        )
+    );
+    assert_eq!(outcome(&made("a", NOW + 1), &made("a", NOW - 500)), Outcome::Same);
+    let touched = |modified| changed("/a", Some(file("a", NOW - 9)), Some(file("a", modified)));
+    assert!(matches!(outcome(&touched(NOW + 1), &touched(NOW - 500)), Outcome::Different(_)));
+    let gone = changed("/a", Some(file("a", NOW - 9)), None);
+    assert_eq!(
+        outcome(&gone, &wrote("")),
+        Outcome::Different("`/a` is gone instead of as it was".to_owned())
+    );
+}
+
+#[test]
+fn a_directory_in_which_something_was_made_has_not_changed_itself() {
+    let folder = |modified| Entry { kind: EntryKind::Directory, ..file("", modified) };
+    let touched = changed("/d", Some(folder(NOW - 9)), Some(folder(NOW + 1)));
+    assert_eq!(outcome(&touched, &wrote("")), Outcome::Silent);
+}
+
+#[test]
+fn what_could_not_run_says_nothing() {
+    let late = Execution { end: End::TimedOut, ..wrote("a") };
+    let missing = Execution {
+        end: End::Exit(127),
+        stderr: Output { bytes: b"bash: line 1: foo: command not found\n".to_vec(), total: 1 },
+        ..wrote("")
+    };
+    let refused = Execution { refused: vec!["ptrace".to_owned()], ..wrote("a") };
+    assert_eq!(outcome(&refused, &wrote("a")), Outcome::Same);
+    let flood = Execution { stdout: Output { bytes: b"a".to_vec(), total: 9 }, ..wrote("") };
+    for odd in [late, missing, refused, flood] {
+        assert!(matches!(outcome(&odd, &wrote("b")), Outcome::Undecided(_)), "{odd:?}");
+        assert!(matches!(outcome(&wrote("b"), &odd), Outcome::Undecided(_)), "{odd:?}");
+    }
+}
+
+#[test]
+fn an_answer_is_not_a_failure() {
+    let ended = |code| Execution { end: End::Exit(code), ..wrote("a") };
+    assert_eq!(outcome(&ended(0), &ended(123)), Outcome::Same);
+    assert_eq!(
+        outcome(&ended(0), &ended(2)),
+        Outcome::Different("the same output, but exit code 0 instead of exit code 2".to_owned())
+    );
+}
+
+#[test]
+fn names_of_temporary_files_and_of_processes_mean_nothing() {
+    assert_eq!(
+        outcome(&wrote("/tmp/tmp.aB3dE6gH x"), &wrote("/tmp/tmp.zzzzzzzz x")),
+        Outcome::Same
+    );
+    assert_eq!(outcome(&wrote("/proc/12/x\na"), &wrote("a\n/proc/9/y")), Outcome::Same);
+    let processes = Leniency { processes: true, ..STRICT };
+    assert_eq!(compare(&wrote("12 sleep"), &wrote("7 sleep"), processes, NOW), Outcome::Same);
+}
+
+#[test]
+fn likeness_is_about_what_both_have() {
+    let like = |left: &str, right: &str| likeness(&wrote(left), &wrote(right), NOW);
+    assert_eq!(like("a\nb\n", "-rw a\n-rw b\n"), Some(1.0));
+    assert_eq!(like("a\n", "b\n"), Some(0.0));
+    assert_eq!(like("", ""), None);
+    assert_eq!(like("", "x"), Some(0.0));
+    let made = changed("/a", None, Some(file("a", NOW + 1)));
+    let told = Execution { stdout: wrote("made /a").stdout, ..made.clone() };
+    assert_eq!(likeness(&made, &told, NOW), Some(1.0));
+}

@@ -1,0 +1,44 @@
+//! `probity check command --execute`: what two commands do in prepared worlds.
+
+use std::{
+    cell::OnceCell,
+    fs,
+    path::PathBuf,
+    time::{Duration, SystemTime},
+};
+
+use probity_sandbox::{
+    Keeper, Limits, Sandbox,
+    compare::{Effect, Judge},
+    world,
+};
+use probity_shell::Script;
+
+use crate::{clock, environment::Environment};
+
+/// Executes commands. The sandbox is opened when the first pair needs it.
+pub(super) struct Effects {
+    cache: PathBuf,
+    sandbox: OnceCell<Result<Sandbox, String>>,
+}
+
+impl Effects {
+    pub(super) fn new() -> Self {
+        let cache = world::cache_folder(&Environment::default().all());
+        Self { cache, sandbox: OnceCell::new() }
+    }
+
+    /// What both do, or why that cannot be found out.
+    pub(super) fn judge(&self, left: &Script<'_>, right: &Script<'_>) -> Result<Effect, String> {
+        let open = || {
+            fs::create_dir_all(&self.cache)
+                .map_err(|error| format!("failed to create `{}`: {error}", self.cache.display()))?;
+            Sandbox::open(&Keeper::this_program()).map_err(|error| error.to_string())
+        };
+        let sandbox = self.sandbox.get_or_init(open).as_ref().map_err(String::clone)?;
+        let since = Duration::from_millis(u64::try_from(clock::now_ms()).unwrap_or_default());
+        let now = SystemTime::UNIX_EPOCH + since;
+        let judge = Judge { sandbox, cache: &self.cache, limits: Limits::default(), now };
+        judge.judge(left, right).map_err(|error| error.to_string())
+    }
+}
