@@ -115,7 +115,9 @@ fn mount_world(job: &Job) -> Result<Layers, String> {
     base::mount_shared().doing("mounting what the host shares")?;
     let open = |path: &str| keeper::open_directory(path).doing(path);
     let lower = [open(&lower.to_string_lossy())?, open(base::LOWEST)?];
-    Ok(Layers { upper: open(&upper)?, lower })
+    let upper = open(&upper)?;
+    let since = rustix::fs::fstat(&upper).doing("looking at the scratch")?.st_ctime;
+    Ok(Layers { upper, lower, since })
 }
 
 /// What has been started.

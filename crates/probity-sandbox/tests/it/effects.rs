@@ -106,6 +106,22 @@ fn a_changed_time_is_a_change_and_the_content_is_the_same() {
 }
 
 #[test]
+fn the_time_of_a_directory_is_no_change_if_something_in_it_is() {
+    let world = Playground::new("old", |home| {
+        files(home);
+        let old = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+        fs::File::open(home).expect("a home").set_modified(old).expect("a time");
+    });
+    let execution = world.shell("echo x > new; rm b.txt; chmod 600 a.txt");
+    assert_eq!(
+        lines(&execution.changes),
+        ["~ /home/user/a.txt", "- /home/user/b.txt", "+ /home/user/new"]
+    );
+    let execution = world.shell("touch -d '2 days' dir; touch -d '2 days ago' dir/sub");
+    assert_eq!(lines(&execution.changes), ["~ /home/user/dir", "~ /home/user/dir/sub"]);
+}
+
+#[test]
 fn files_that_their_owner_may_not_read_are_read() {
     let world = Playground::new("modes", |home| {
         use std::os::unix::fs::PermissionsExt as _;
