@@ -22,6 +22,7 @@ use crate::{
 };
 
 fn main() -> std::process::ExitCode {
+    // The program starts itself again as the keeper of its sandbox.
     if let Some(exit) = probity_sandbox::keep() {
         return exit;
     }

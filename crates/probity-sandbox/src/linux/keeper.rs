@@ -21,6 +21,10 @@ use crate::protocol::{Errand, send_json};
 
 /// Serves the program at the other end of standard input until it is gone.
 pub(crate) fn keep() -> ExitCode {
+    // What the program has left open is not for anybody here.
+    if sys::close_from(3).is_err() {
+        return ExitCode::FAILURE;
+    }
     let Ok(control) = rustix::io::dup(io::stdin()) else { return ExitCode::FAILURE };
     let mut control = UnixStream::from(control);
     let ready = prepare();
@@ -39,11 +43,11 @@ pub(crate) fn keep() -> ExitCode {
 }
 
 fn prepare() -> Result<(), String> {
-    sys::close_from(4).doing("closing what was left open")?;
     alone()?;
     // Leaves the terminal, so that ^C there is a matter of the program alone. A leader of a group is refused; it has done so.
     let _ = rustix::process::setsid();
     sys::default_signals();
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
     std::env::set_current_dir("/").doing("changing to /")?;
     if rustix::process::geteuid().is_root() {
         become_nobody().doing("giving up the rights of root")?;
