@@ -111,8 +111,7 @@ pub fn compare(left: &Execution, right: &Execution, leniency: Leniency, since: i
         true => Outcome::Same,
         false => Outcome::Different(format!(
             "the same output, but {} instead of {}",
-            tell(left.end),
-            tell(right.end)
+            left.end, right.end
         )),
     }
 }
@@ -163,20 +162,10 @@ enum Class {
 /// `1` is an answer ("none") of many utilities, and `123` is what `xargs` makes of it.
 fn class(end: End) -> Class {
     match end {
-        End::Exit(0 | 1 | 123) => Class::Answered,
+        // Who writes into a pipe that nobody reads is ended by signal 13.
+        End::Exit(0 | 1 | 123) | End::Signal(13) => Class::Answered,
         End::Exit(_) => Class::Failed,
-        // Who writes into a pipe that nobody reads is ended by that.
-        End::Signal(13) => Class::Answered,
         End::Signal(_) | End::TimedOut | End::OutOfMemory => Class::Killed,
-    }
-}
-
-fn tell(end: End) -> String {
-    match end {
-        End::Exit(code) => format!("exit code {code}"),
-        End::Signal(signal) => format!("signal {signal}"),
-        End::TimedOut => "a time-out".to_owned(),
-        End::OutOfMemory => "too much memory".to_owned(),
     }
 }
 

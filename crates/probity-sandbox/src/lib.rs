@@ -20,8 +20,6 @@
 //! }
 //! ```
 
-#[cfg(target_os = "linux")]
-mod bubblewrap;
 mod cache;
 pub mod compare;
 pub mod execution;
@@ -35,6 +33,8 @@ mod protocol;
 mod sandbox;
 #[cfg(target_os = "linux")]
 mod tree;
+#[cfg(target_os = "linux")]
+mod trial;
 pub mod world;
 
 pub use execution::{Command, Execution, Limits};

@@ -239,7 +239,12 @@ impl Live {
         }
         trees.next += 1;
         let number = Arc::new(trees.next);
-        self.load(*number, prepared)?;
+        if self.load(*number, prepared).is_err() {
+            // Perhaps for want of room.
+            self.unload_idle(&mut trees)?;
+            let _ = self.unload(*number);
+            self.load(*number, prepared)?;
+        }
         if !prepared.digest.is_empty() {
             let held = Held { number: Arc::clone(&number), used };
             trees.held.insert(prepared.digest.clone(), held);

@@ -112,6 +112,10 @@ impl Promise {
             self.padded |= given(&habit.pads);
             self.network |= habit.network;
         }
+        // Names that are sorted for a program say nothing about the order of what that program writes.
+        if name == "xargs" && self.order == Order::Asked {
+            self.order = Order::Natural;
+        }
         // An array of `awk` is gone through in any order.
         let scrambled = |it: &Field| it.text.contains("for") && it.text.contains(" in ");
         if name.ends_with("awk") && arguments.iter().any(scrambled) {
@@ -208,6 +212,7 @@ mod tests {
             ("for f in $(find .); do cat $f; done", Order::None),
             ("awk '{n[$1]++} END {for (k in n) print k}' f", Order::None),
             ("cat f | xargs du -s", Order::None),
+            ("find . | sort | xargs wc -l", Order::Natural),
         ] {
             assert_eq!(Promise::of(&Script::parse(text).unwrap()).order, order, "{text}");
         }

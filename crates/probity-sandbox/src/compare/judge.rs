@@ -11,7 +11,7 @@ use probity_shell::{Script, mentions::Mentions, output::Promise};
 use super::{Effect, Leniency, Outcome, Verdict, compare, likeness};
 use crate::{
     Command, Execution, Limits, Sandbox, World,
-    world::{Preparation, Prepared, builtin, plant, remove},
+    world::{Prepared, builtin, plant, remove},
 };
 
 /// Programs whose output is full of numbers of processes.
@@ -35,11 +35,11 @@ pub struct Judge<'j> {
 /// Why nothing could be judged.
 #[derive(Debug, thiserror::Error)]
 pub enum JudgeError {
-    /// A world or an execution failed.
-    #[error("{0}")]
+    /// A command could not be executed.
+    #[error("a command could not be executed")]
     Sandbox(#[from] crate::Failure),
     /// A world could not be made.
-    #[error("{0}")]
+    #[error("a world could not be made")]
     World(#[from] crate::world::PrepareError),
 }
 
@@ -171,7 +171,8 @@ impl Judge<'_> {
         let outcome = compare(&left, &right, pair.leniency, since);
         match outcome {
             Outcome::Silent => shown.silent.push(name),
-            // Time may be short in one world and suffice in the next; what is missing is missing everywhere.
+            // Some worlds are too large for some commands. What is missing is missing in those made for the pair, too.
+            Outcome::Undecided(_) if !made => {}
             Outcome::Undecided(reason) => {
                 return Ok(Some(unknown(&reason, std::mem::take(shown))));
             }
@@ -220,22 +221,7 @@ impl Judge<'_> {
     }
 
     fn prepare(&self, world: &World, cache: &Path) -> Result<Prepared, JudgeError> {
-        let setup = |prepared: &Prepared, text: &str| {
-            let limits =
-                Limits { time: Duration::from_secs(30), output: 64 << 20, ..Limits::default() };
-            let command = Command::Shell(text.to_owned());
-            let execution = self
-                .sandbox
-                .execute_anew(prepared, &command, &limits)
-                .map_err(|it| it.to_string())?;
-            match execution.end {
-                crate::execution::End::Exit(0) => Ok(execution.stdout.bytes),
-                other => {
-                    Err(format!("{other:?}: {}", String::from_utf8_lossy(&execution.stderr.bytes)))
-                }
-            }
-        };
-        Ok(world.prepare(&Preparation { cache, now: self.now, setup: &setup })?)
+        Ok(self.sandbox.prepare(world, cache, self.now)?)
     }
 
     fn seconds(&self) -> i64 {

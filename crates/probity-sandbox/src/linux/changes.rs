@@ -19,6 +19,8 @@ use crate::execution::{Change, Entry, EntryKind};
 pub(super) struct Layers {
     pub(super) upper: OwnedFd,
     pub(super) lower: [OwnedFd; 2],
+    /// When the upper layer was made, in seconds since 1970.
+    pub(super) since: i64,
 }
 
 /// Bytes of a file that is looked at, beyond which holes are passed over.
@@ -178,7 +180,7 @@ impl Walk<'_> {
         let layers = self.layers;
         let after_entry = self.describe(layers.upper.as_fd(), path, after)?;
         let unchanged = before_entry.as_ref().is_some_and(|before| {
-            let only_listing = is_directory(after) && has_time_of_change(after);
+            let only_listing = is_directory(after) && self.has_time_of_listing(after);
             before.kind == after_entry.kind
                 && before.mode == after_entry.mode
                 && before.owner == after_entry.owner
@@ -189,6 +191,12 @@ impl Walk<'_> {
             self.changes.push(Change { path, before: before_entry, after: Some(after_entry) });
         }
         Ok(())
+    }
+
+    /// Whether the time of a directory may be that of something made or removed in it, which is listed there. Copying up sets
+    /// times as well, so all that can be told is that it lies within the execution. Another time was set on purpose.
+    fn has_time_of_listing(&self, stat: &Stat) -> bool {
+        (self.layers.since..=stat.st_ctime).contains(&stat.st_mtime)
     }
 
     fn deleted(&mut self, path: &[u8], within: [bool; 2]) -> io::Result<()> {
@@ -286,12 +294,6 @@ fn open(layer: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> io::Result<OwnedFd
 
 fn is_directory(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::Directory
-}
-
-/// Whether the time of a directory is just that of its last change: something in it was made or removed. That is listed
-/// there, and only if somebody has set the time to another one is it news.
-fn has_time_of_change(stat: &Stat) -> bool {
-    (stat.st_mtime, stat.st_mtime_nsec) == (stat.st_ctime, stat.st_ctime_nsec)
 }
 
 /// Whether a directory hides those of the layers below.

@@ -49,6 +49,7 @@ fn prepare() -> Result<(), String> {
     // Leaves the terminal, so that ^C there is a matter of the program alone. A leader of a group is refused; it has done so.
     let _ = rustix::process::setsid();
     sys::default_signals();
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
     std::env::set_current_dir("/").doing("changing to /")?;
     if rustix::process::geteuid().is_root() {
         become_nobody().doing("giving up the rights of root")?;

@@ -136,6 +136,8 @@ fn leave_for_namespaces(keeper: Pid) -> Result<(), String> {
     sys::unshare(namespaces).doing("making namespaces")?;
     keeper::map_ids((USER_ID, outside.0), (USER_ID, outside.1))?;
     keeper::die_with(keeper)?;
+    // If memory runs out, this is what the kernel should end first. Not all systems let one say so.
+    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     rustix::system::sethostname(b"world").doing("naming the host")
 }
 
@@ -162,7 +164,9 @@ fn mount_world(job: &Job) -> Result<Layers, String> {
     base::mount_shared().doing("mounting what the host shares")?;
     let open = |path: &str| keeper::open_directory(path).doing(path);
     let lower = [open(&lower.to_string_lossy())?, open(base::LOWEST)?];
-    Ok(Layers { upper: open(&upper)?, lower })
+    let upper = open(&upper)?;
+    let since = rustix::fs::fstat(&upper).doing("looking at the scratch")?.st_ctime;
+    Ok(Layers { upper, lower, since })
 }
 
 /// What has been started.
@@ -238,6 +242,8 @@ struct Watch<'a> {
     refused: BTreeSet<&'static str>,
     started: Option<(Instant, Meter)>,
     since: Instant,
+    /// When memory was last counted.
+    counted: Instant,
     killed: Option<End>,
     ended: Option<(End, Duration)>,
     gone: bool,
@@ -266,6 +272,7 @@ impl<'a> Watch<'a> {
             refused: BTreeSet::new(),
             started: None,
             since: Instant::now(),
+            counted: Instant::now(),
             killed: None,
             ended: None,
             gone: false,
@@ -381,7 +388,10 @@ impl<'a> Watch<'a> {
         }
         let over = match &self.started {
             Some((at, _)) if at.elapsed() >= self.limits.time => Some(End::TimedOut),
-            Some((_, meter)) if meter.used() > self.limits.memory => Some(End::OutOfMemory),
+            Some((_, meter)) if self.counted.elapsed() >= TICK => {
+                self.counted = Instant::now();
+                (meter.used() > self.limits.memory).then_some(End::OutOfMemory)
+            }
             Some(_) => None,
             None => (self.since.elapsed() >= SETTING_UP).then_some(End::TimedOut),
         };

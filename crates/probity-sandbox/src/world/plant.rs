@@ -80,10 +80,9 @@ pub fn variables(mentions: &Mentions) -> BTreeMap<String, String> {
 }
 
 fn world(mentions: &Mentions, variant: Variant) -> World {
-    let named = |name: &Option<&String>| name.is_some_and(|it| is_name(it) && it != "root");
+    let named = |it: &&String| is_name(it) && *it != "root" && variant == Variant::Again;
     let mentioned = |list: &BTreeSet<String>, otherwise: &str| {
-        let first = list.iter().next();
-        let first = Some(first).filter(named).flatten().filter(|_| variant == Variant::Again);
+        let first = list.iter().next().filter(named);
         first.map_or_else(|| otherwise.to_owned(), String::clone)
     };
     let user = mentioned(&mentions.users, USER);
@@ -174,8 +173,7 @@ impl Planter<'_> {
 
     fn is_directory(&self, path: &str, role: Role) -> bool {
         let below = format!("{}/", path.trim_end_matches('/'));
-        let parent =
-            self.mentions.paths.keys().any(|it| it.len() > below.len() && it.starts_with(&below));
+        let parent = self.mentions.paths.keys().any(|it| it.starts_with(&below));
         let named_like_file = glob::extension(path).is_some();
         match role {
             _ if path.ends_with('/') || parent => true,

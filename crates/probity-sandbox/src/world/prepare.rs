@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    fmt::Write as _,
     fs, io,
     os::unix::fs::{PermissionsExt as _, symlink},
     path::{Path, PathBuf},
@@ -20,6 +21,9 @@ const FRESH_SECONDS: u64 = 6 * 3600;
 
 /// Tools of the host on which it depends what a setup makes.
 const SETUP_TOOLS: &[&str] = &["/usr/bin/bash", "/usr/bin/git", "/usr/bin/gzip", "/usr/bin/tar"];
+
+/// Nobody can become root in a world, where everything belongs to the user anyway: `sudo` runs what it is given.
+const SUDO: &str = "#!/bin/sh\nwhile :; do\n  case $1 in\n    -u | -g) shift 2 ;;\n    -*) shift ;;\n    *) break ;;\n  esac\ndone\nexec \"$@\"\n";
 
 /// What cannot be made.
 #[derive(Debug, thiserror::Error)]
@@ -88,7 +92,7 @@ impl World {
             ("HOME", &*home),
             ("LANG", "C.UTF-8"),
             ("LOGNAME", &*self.user),
-            ("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"),
+            ("PATH", "/opt/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"),
             ("SHELL", "/bin/bash"),
             ("TERM", "dumb"),
             ("TZ", "UTC"),
@@ -135,8 +139,7 @@ impl World {
         self.files.iter().try_for_each(|it| writer.file(it))?;
         writer.finish()?;
         let Some(setup) = &self.setup else { return Ok(()) };
-        let digest = format!("{}-before-setup", self.digest(preparation.now));
-        let before = self.prepared(digest, tree.to_owned());
+        let before = self.prepared(String::new(), tree.to_owned());
         // Everything is handed back: what the setup deleted is gone, too.
         let names: Vec<_> = top_level(tree).map_err(|source| self.failed(tree, source))?;
         let text = format!(
@@ -224,12 +227,14 @@ impl Writer<'_> {
         let mut list = format!("root:x:0:\n{group}:x:{USER_ID}:\nnogroup:x:65534:\n");
         for it in users.iter().filter(|it| it.name != *user) {
             let super::User { name, id } = it;
-            passwd += &format!("{name}:x:{id}:{id}:{name}:/home/{name}:/bin/bash\n");
-            list += &format!("{name}:x:{id}:\n");
+            let _ = writeln!(passwd, "{name}:x:{id}:{id}:{name}:/home/{name}:/bin/bash");
+            let _ = writeln!(list, "{name}:x:{id}:");
         }
         for it in groups.iter().filter(|it| it.name != *group) {
-            list += &format!("{}:x:{}:{}\n", it.name, it.id, it.members.join(","));
+            let _ = writeln!(list, "{}:x:{}:{}", it.name, it.id, it.members.join(","));
         }
+        let sudo = File::new("/opt/bin/sudo", Content::text(SUDO));
+        self.file(&File { mode: Some(0o755), ..sudo })?;
         self.file(&File::new("/etc/passwd", Content::text(passwd)))?;
         self.file(&File::new("/etc/group", Content::text(list)))
     }
@@ -246,20 +251,16 @@ impl Writer<'_> {
 
     fn file(&mut self, file: &File) -> Result<(), PrepareError> {
         let place = self.place(&file.path);
-        let target = match &file.content {
-            Content::Hard(target) => Some(self.place(target)),
-            _ => None,
-        };
+        let target =
+            if let Content::Hard(target) = &file.content { Some(self.place(target)) } else { None };
         if let Some(target) = &target {
             self.stays_within(target)?;
         }
         let age = file.age.unwrap_or(86_400);
         let times =
             Times { modified: self.now - age, accessed: self.now - file.accessed.unwrap_or(age) };
-        let mode = file.mode.unwrap_or(match file.content {
-            Content::Directory => 0o755,
-            _ => 0o644,
-        });
+        let usual = if file.content == Content::Directory { 0o755 } else { 0o644 };
+        let mode = file.mode.unwrap_or(usual);
         self.write(&place, mode, times, |place| match &file.content {
             Content::Directory => fs::create_dir(place),
             Content::Bytes(bytes) => fs::write(place, bytes),

@@ -56,9 +56,9 @@ fn each_kind_of_change_is_listed() {
             "+ /home/user/x/y",
         ]
     );
-    let mode = &execution.changes[4];
+    let closed = &execution.changes[4];
     let (before, after) =
-        (mode.before.as_ref().expect("before"), mode.after.as_ref().expect("after"));
+        (closed.before.as_ref().expect("before"), closed.after.as_ref().expect("after"));
     assert_eq!((before.mode, after.mode), (0o644, 0o600));
     assert_eq!(before.kind, after.kind, "its content is what it was");
     let made = execution.changes[2].after.as_ref().expect("a file");
@@ -103,6 +103,22 @@ fn a_changed_time_is_a_change_and_the_content_is_the_same() {
     let after = execution.changes[0].after.as_ref().expect("a file");
     assert_eq!(after.modified, 981_173_106);
     assert_eq!(Some(&after.kind), execution.changes[0].before.as_ref().map(|entry| &entry.kind));
+}
+
+#[test]
+fn the_time_of_a_directory_is_no_change_if_something_in_it_is() {
+    let world = Playground::new("old", |home| {
+        files(home);
+        let old = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+        fs::File::open(home).expect("a home").set_modified(old).expect("a time");
+    });
+    let execution = world.shell("echo x > new; rm b.txt; chmod 600 a.txt");
+    assert_eq!(
+        lines(&execution.changes),
+        ["~ /home/user/a.txt", "- /home/user/b.txt", "+ /home/user/new"]
+    );
+    let execution = world.shell("touch -d '2 days' dir; touch -d '2 days ago' dir/sub");
+    assert_eq!(lines(&execution.changes), ["~ /home/user/dir", "~ /home/user/dir/sub"]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Commands that mean harm. Each ends within its limits, leaves no process behind, and the host is what it was.
 
 use std::{
+    fmt::Write as _,
     fs,
     io::Read as _,
     net::TcpListener,
@@ -281,7 +282,7 @@ fn suffer(name: &str, command: &str, must: Must, world: &Playground) {
         LackMemory => assert!(lacks_memory(&execution), "{}", told()),
         Say(words) => assert_eq!(said, words, "{}", told()),
         BeRefused(call) => {
-            assert!(execution.refused.iter().any(|refused| refused == call), "{}", told())
+            assert!(execution.refused.iter().any(|refused| refused == call), "{}", told());
         }
         AtMost(count) => {
             let all: &[Change] = &execution.changes;
@@ -341,14 +342,14 @@ impl Host {
             "/proc/self/mountinfo",
             "/proc/self/uid_map",
         ] {
-            state +=
-                &format!("{file}: {:?}\n", fs::read(file).map(|bytes| blake3::hash(&bytes)).ok());
+            let digest = fs::read(file).map(|bytes| blake3::hash(&bytes)).ok();
+            let _ = writeln!(state, "{file}: {digest:?}");
         }
         for directory in ["/", "/usr/bin", "/bin", "/dev", "/root", "/home", "/etc"] {
-            state += &format!("{directory}: {:?}\n", listing(Path::new(directory)));
+            let _ = writeln!(state, "{directory}: {:?}", listing(Path::new(directory)));
         }
-        state +=
-            &format!("{:?} {:?}", fs::read_to_string(&self.file), listing(self.directory.path()));
+        let file = fs::read_to_string(&self.file);
+        let _ = write!(state, "{file:?} {:?}", listing(self.directory.path()));
         let mut visitor = [0; 1];
         let visited =
             self.port.accept().map(|(mut visitor_stream, _)| visitor_stream.read(&mut visitor));
@@ -379,7 +380,8 @@ fn listing(directory: &Path) -> Vec<String> {
         .filter_map(|entry| {
             let found = entry.metadata().ok()?;
             let size = if found.is_file() { found.len() } else { 0 };
-            Some(format!("{:?} {size} {:o} {}", entry.file_name(), found.mode(), found.uid()))
+            let name = entry.file_name();
+            Some(format!("{} {size} {:o} {}", name.display(), found.mode(), found.uid()))
         })
         .collect();
     all.sort();

@@ -1,5 +1,7 @@
 //! Executions in real sandboxes.
 
+#![cfg(target_os = "linux")]
+
 mod common;
 mod effects;
 mod hostile;

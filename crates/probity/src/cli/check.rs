@@ -89,6 +89,7 @@ With --jsonl: {\"id\",\"backend\",\"status\",\"exit_code\",\"signal\",\"text\",\
     },
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 #[derive(Debug, Args)]
 pub(crate) struct CheckCommandArgs {
     /// The command; without it standard input is read

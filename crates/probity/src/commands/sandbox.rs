@@ -79,7 +79,7 @@ fn find(name: &str) -> Result<World, Failure> {
     if let Some(world) = world::builtin::named(name) {
         return Ok(world.clone());
     }
-    if !Path::new(name).extension().is_some_and(|ending| ending == "toml") {
+    if Path::new(name).extension().is_none_or(|ending| ending != "toml") {
         return Err(Failure::new(format!("there is no world `{}`", safe(name)))
             .hint("`probity sandbox worlds` lists them; a file of your own ends with .toml"));
     }

@@ -280,3 +280,49 @@ fn hostile_texts_get_an_answer() {
         assert!(parsed == Some(true) || answer["equivalence"] == "unknown", "{text:.40}");
     }
 }
+
+#[test]
+fn commands_that_are_executed_are_judged_by_what_they_do() {
+    let pair = |id: &str, command: &str, against: &str| json!({ "id": id, "command": command, "against": against, "execute": true });
+    let requests = [
+        pair("same", "tail -n +3 /data/f.txt", "awk 'NR > 2' /data/f.txt"),
+        pair("other", "tail -n +3 /data/f.txt", "awk 'NR > 3' /data/f.txt"),
+        pair("files", "find /data -name '*.log' -delete", "rm $(find /data -name '*.log')"),
+        pair("silent", "true", "test 1 = 1"),
+        pair("network", "curl -s http://x/y", "wget -qO- http://x/y"),
+        pair("missing", "no-such-program /data/f.txt", "cat /data/f.txt"),
+        pair("unsteady", "echo $RANDOM", "cat /proc/sys/kernel/random/uuid"),
+        pair("proved", "ls -a", "ls --all"),
+        json!({ "id": "unasked", "command": "ls | wc -l", "against": "find . | wc -l" }),
+    ];
+    let answers = answers(&Project::new(), &[], &requests);
+    let brief: Vec<Value> =
+        answers.iter().map(|it| json!([it["id"], it["equivalence"], it["executed"]])).collect();
+    assert_eq!(
+        Value::from(brief),
+        json!([
+            ["same", "same_effect", true],
+            ["other", "different", true],
+            ["files", "same_effect", true],
+            ["silent", "unknown", true],
+            ["network", "unknown", true],
+            ["missing", "unknown", true],
+            ["unsteady", "unknown", true],
+            ["proved", "equal", null],
+            ["unasked", "unknown", null],
+        ])
+    );
+    assert_eq!(answers[1]["effect"]["world"], "planted");
+    assert!(
+        answers[1]["effect"]["difference"].as_str().unwrap().starts_with("line 1 of the output: ")
+    );
+    assert!(
+        answers[2]["effect"]["caveat"].is_string(),
+        "names with blanks: {}",
+        answers[2]["effect"]
+    );
+    assert_eq!(answers[3]["reason"], "neither did anything in any world");
+    assert_eq!(answers[4]["reason"], "a program in it needs a network");
+    assert!(answers[5]["reason"].as_str().unwrap().starts_with("a program is missing: "));
+    assert_eq!(answers[6]["reason"], "it does not do the same twice");
+}

@@ -50,6 +50,8 @@ mod rescore;
 mod results;
 mod resume;
 mod run;
+#[cfg(target_os = "linux")]
+mod sandbox;
 mod schema;
 mod scorers;
 mod scores;

@@ -55,7 +55,8 @@ pub(super) fn near(pattern: &str) -> Vec<String> {
         format!("{name}.bak"),
         literal,
     ];
-    names.retain(|it| !it.trim_matches(['.', '/']).is_empty() && *it != name);
+    names.iter_mut().for_each(|it| *it = it.trim_matches('/').to_owned());
+    names.retain(|it| !it.trim_matches('.').is_empty() && *it != name);
     names
 }
 

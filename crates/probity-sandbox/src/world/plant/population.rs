@@ -149,15 +149,20 @@ impl Population<'_> {
         file
     }
 
+    /// A directory that is called like a file is odd, unless somebody looks for one.
+    fn may_be_directory(&self, name: &str) -> bool {
+        self.variant == Variant::Odd || self.mentions.kinds.contains(&'d') || !name.contains('.')
+    }
+
     /// Directories and links with the names of files, and what is empty.
     fn oddities(&self, root: &str, names: &[String]) -> Vec<File> {
         let mut files = Vec::new();
         let first = names.first().map_or("notes.txt", |it| &**it);
-        let modes = self.mentions.modes.iter().take(2).map(|it| *it | 0o500);
+        // A mode that is mentioned shows only where it was another one before.
+        let modes = self.mentions.modes.iter().take(2).flat_map(|it| [*it | 0o500, 0o700]);
         let odd = self.variant == Variant::Odd;
         for (at, name) in names.iter().take(3).enumerate() {
-            // A directory that is called like a file is odd, unless somebody looks for one.
-            if odd || self.mentions.kinds.contains(&'d') || glob::extension(name).is_none() {
+            if self.may_be_directory(name) {
                 let inside = format!("{root}/folders/{name}/in/deep.txt");
                 files.push(File::new(inside, Content::text("deep\n")));
             }
@@ -172,7 +177,8 @@ impl Population<'_> {
             }
         }
         for (at, mode) in modes.enumerate() {
-            let directory = File::new(format!("{root}/moded{at}/{first}"), Content::Directory);
+            let name = if self.may_be_directory(first) { first } else { "inside" };
+            let directory = File::new(format!("{root}/moded{at}/{name}"), Content::Directory);
             files.push(File { mode: Some(mode), ..directory });
         }
         for age in self.mentions.ages.iter().take(2).filter_map(|it| i64::try_from(*it).ok()) {

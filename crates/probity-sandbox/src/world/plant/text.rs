@@ -109,16 +109,16 @@ fn modern(pattern: &str, style: Style) -> String {
                 (Some('<'), _) => out.push_str("\\b{start}"),
                 (Some('>'), _) => out.push_str("\\b{end}"),
                 (Some(it @ ('(' | ')' | '{' | '}' | '+' | '?' | '|')), Style::Basic) => {
-                    out.push(it)
+                    out.push(it);
                 }
                 (Some(it), _) if it.is_ascii_alphanumeric() && !"wWsSbB".contains(it) => {
-                    out.push(it)
+                    out.push(it);
                 }
                 (Some(it), _) => out.extend(['\\', it]),
                 (None, _) => out.push_str("\\\\"),
             },
             '(' | ')' | '{' | '}' | '+' | '?' | '|' if style == Style::Basic => {
-                out.extend(['\\', character])
+                out.extend(['\\', character]);
             }
             '*' if out.is_empty() || out.ends_with('^') => out.push_str("\\*"),
             '[' => {
@@ -183,7 +183,7 @@ fn member(class: &Class, variant: usize) -> Option<char> {
     };
     let liked: Vec<char> = "k7Mb2 _".chars().filter(|it| fits(*it)).collect();
     let first = || match class {
-        Class::Unicode(it) => it.ranges().first().map(|it| it.start()),
+        Class::Unicode(it) => it.ranges().first().map(regex_syntax::hir::ClassUnicodeRange::start),
         Class::Bytes(it) => it.ranges().first().map(|it| char::from(it.start())),
     };
     if liked.is_empty() { first() } else { Some(liked[variant % liked.len()]) }

@@ -41,6 +41,14 @@ impl Effects for InSandbox {
         let since = Duration::from_millis(u64::try_from(clock::now_ms()).unwrap_or_default());
         let now = SystemTime::UNIX_EPOCH + since;
         let judge = Judge { sandbox, cache: &self.cache, limits: Limits::default(), now };
-        judge.judge(left, right).map_err(|error| error.to_string())
+        judge.judge(left, right).map_err(|error| chain(&error))
+    }
+}
+
+/// An error with its causes.
+fn chain(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {}", chain(source)),
+        None => error.to_string(),
     }
 }

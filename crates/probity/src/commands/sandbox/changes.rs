@@ -45,7 +45,7 @@ fn differences(before: &Entry, after: &Entry) -> String {
             });
         }
         (old, new) if old != new => {
-            parts.push(format!("{} -> {}", described(before), described(after)))
+            parts.push(format!("{} -> {}", described(before), described(after)));
         }
         _ => {}
     }
