@@ -55,6 +55,8 @@ pub struct Options<'a> {
     pub suite_folder: Option<&'a Path>,
     /// A file with documents that a task is about, or a folder of such files.
     pub documents: Option<&'a Path>,
+    /// How a variable of the environment is looked up that a path names; none to look none up.
+    pub variable: Option<fn(&str) -> Option<String>>,
 }
 
 /// What an import brought.
@@ -118,6 +120,7 @@ pub fn import(path: &Path, options: &Options<'_>) -> Result<Outcome, ImportError
         None => source.root().to_owned(),
     };
     source.set_suite_folder(&suite_folder);
+    source.set_environment(options.variable);
     let documents = match options.documents {
         Some(path) => Some(source.grant(path).map_err(|source| {
             let path = path.to_owned();

@@ -15,6 +15,7 @@ mod known;
 mod missing;
 mod nunjucks;
 mod options;
+mod paths;
 mod prompts;
 mod providers;
 mod refs;
@@ -65,6 +66,10 @@ pub(crate) struct Context<'a> {
     has_functions: bool,
     /// Files that values name.
     files: Files,
+    /// The backends of all providers that are asked.
+    asked: Vec<BackendDraft>,
+    /// The variables that hold keys which are written out, by the addresses that they are for and the keys.
+    keys: BTreeMap<(String, String), String>,
 }
 
 impl<'a> Context<'a> {
@@ -82,6 +87,8 @@ impl<'a> Context<'a> {
             filters: BTreeMap::new(),
             has_functions: false,
             files: Files::default(),
+            asked: Vec::new(),
+            keys: BTreeMap::new(),
         }
     }
 
@@ -148,7 +155,7 @@ impl<'a> Context<'a> {
                 for unreadable in &wrong {
                     crate::note_unreadable(self.source, &root, unreadable, self.notes);
                 }
-                Some(root)
+                Some(self.with_paths(root))
             }
             Err(error) => {
                 self.unreadable(named_by, &error);

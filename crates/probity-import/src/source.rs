@@ -108,6 +108,12 @@ pub struct Source {
     granted: Option<PathBuf>,
     files: Vec<Lines>,
     read: BTreeSet<PathBuf>,
+    /// Whether files may be read that are not UTF-8.
+    replaces_invalid: bool,
+    /// Those that were.
+    invalid: BTreeSet<String>,
+    /// How variables of the environment are looked up.
+    environment: Option<fn(&str) -> Option<String>>,
     /// Bytes that were read.
     spent: usize,
     /// The number of the next byte.
@@ -126,6 +132,9 @@ impl Source {
             granted: None,
             files: Vec::new(),
             read: BTreeSet::new(),
+            replaces_invalid: false,
+            invalid: BTreeSet::new(),
+            environment: None,
             spent: 0,
             next: 1,
         })
@@ -237,13 +246,43 @@ impl Source {
             return Err(unreadable(name, "it is not a regular file"));
         }
         self.spend(name, SMALLEST_READ)?;
-        let text = bounded::read_text(&path, LARGEST_FILE);
+        let text = match self.replaces_invalid {
+            false => bounded::read_text(&path, LARGEST_FILE),
+            true => bounded::read_bytes(&path, LARGEST_FILE).map(|it| self.replaced(name, it)),
+        };
         let text = text.map_err(|error| unreadable(name, &error.to_string()))?;
         let text = text.strip_prefix('\u{feff}').map(ToOwned::to_owned).unwrap_or(text);
         let shown = self.shown(&path);
         self.read.insert(path);
         self.spent += text.len().saturating_sub(SMALLEST_READ);
         Ok(self.number(&shown, text))
+    }
+
+    /// Says how variables of the environment are looked up.
+    pub(crate) const fn set_environment(&mut self, variable: Option<fn(&str) -> Option<String>>) {
+        self.environment = variable;
+    }
+
+    /// The value of a variable of the environment.
+    pub(crate) fn variable(&self, name: &str) -> Option<String> {
+        self.environment.and_then(|it| it(name))
+    }
+
+    /// Reads files that are not UTF-8 from now on, with a replacement for what cannot be read.
+    pub(crate) const fn replace_invalid(&mut self) {
+        self.replaces_invalid = true;
+    }
+
+    /// The files that are not UTF-8.
+    pub(crate) fn invalid(&self) -> impl Iterator<Item = &str> {
+        self.invalid.iter().map(String::as_str)
+    }
+
+    fn replaced(&mut self, name: &str, bytes: Vec<u8>) -> String {
+        String::from_utf8(bytes).unwrap_or_else(|error| {
+            self.invalid.insert(name.to_owned());
+            String::from_utf8_lossy(error.as_bytes()).into_owned()
+        })
     }
 
     /// Counts bytes of a file that are used, be it again.

@@ -52,22 +52,35 @@ pub(crate) fn import(
             return Err(ImportError::shape("it is no configuration: there is no table in it"));
         }
     };
+    source.replace_invalid();
     let mut context = Context::new(source, notes);
     context.env = Env::of(root.get("env"));
     let root = refs::resolved(root, &mut context);
+    let root = context.with_paths(root);
     context.has_functions = prompts::has_functions(&root);
     context.draft.comments.push(format!("From {name}, by `probity import`."));
     context.draft.comments.extend(text(&root, "description"));
     read_settings(&root, &mut context);
     let providers = providers::read(&root, &mut context);
+    context.asked = context.draft.backends.clone();
     let prompts = prompts::read(&root, &mut context);
     let form = match Format::of_path(Path::new(name)) {
         Some(Format::Csv) => tests::Form::Table,
         Some(_) | None => tests::Form::Configuration,
     };
     let tests = tests::read(&root, form, &mut context);
+    note_invalid(&root, &mut context);
     assemble::assemble(&root, prompts, providers, tests, &mut context)?;
     Ok(context.draft)
+}
+
+/// Notes files that are not UTF-8, which promptfoo reads all the same.
+fn note_invalid(root: &Node, context: &mut Context<'_>) {
+    for name in context.source.invalid().map(ToOwned::to_owned).collect::<Vec<_>>() {
+        let what =
+            format!("`{name}` is not UTF-8: what cannot be read is replaced, as in promptfoo");
+        context.assumed(root, what, "save the file as UTF-8");
+    }
 }
 
 /// A configuration of nothing but tests.

@@ -41,6 +41,11 @@ impl Env {
         Self(all)
     }
 
+    /// Adds a value.
+    pub(super) fn set(&mut self, name: String, value: String) {
+        self.0.insert(name, value);
+    }
+
     /// A text with what is known filled in.
     pub(super) fn told<'t>(&self, text: &'t str) -> Told<'t> {
         let mut output = String::new();

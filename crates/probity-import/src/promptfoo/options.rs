@@ -1,6 +1,9 @@
 //! `options` of tests: who judges, how outputs are made, how often a test is asked.
 
+mod asked;
+
 use probity_core::{
+    case::AskSpec,
     criteria::{PromptMessage, RubricPrompt},
     located::{Node, NodeValue},
     request::Role,
@@ -13,7 +16,7 @@ use super::{
     Context, Table,
     assertions::adapted,
     nunjucks,
-    providers::{Help, helper},
+    providers::{Help, helper, is_setting},
     transform, vars,
 };
 use crate::{
@@ -63,6 +66,8 @@ pub(super) struct Options {
     pub(super) repeat: Option<u32>,
     pub(super) keeps_lists: Option<bool>,
     pub(super) without_defaults: bool,
+    /// How words are chosen, and the form of answers.
+    pub(super) asked: AskSpec,
 }
 
 /// Who helps to judge, and how judges are asked.
@@ -100,7 +105,9 @@ pub(super) struct Around {
 impl Options {
     /// Reads the options of a test.
     pub(super) fn read(node: &Node, context: &mut Context<'_>) -> Self {
-        context.unused_keys(node, Table::TestOptions, &[SILENT, USED].concat());
+        let settings = node.entries().iter().map(|it| it.key.as_str()).filter(|it| is_setting(it));
+        let read: Vec<&str> = SILENT.iter().chain(USED).copied().chain(settings).collect();
+        context.unused_keys(node, Table::TestOptions, &read);
         let made = node.get("transform").or_else(|| node.get("postprocess"));
         let around = |key| node.get(key).and_then(Node::as_str).map(nunjucks::template);
         Self {
@@ -114,6 +121,7 @@ impl Options {
             repeat: context.number(node, "repeat"),
             keeps_lists: boolean(node, "disableVarExpansion"),
             without_defaults: boolean(node, "disableDefaultAsserts").unwrap_or_default(),
+            asked: asked::read(node, context),
         }
     }
 
@@ -135,6 +143,7 @@ impl Options {
             repeat: self.repeat.or(other.repeat),
             keeps_lists: self.keeps_lists.or(other.keeps_lists),
             without_defaults: self.without_defaults,
+            asked: asked::or(self.asked, &other.asked),
         }
     }
 }

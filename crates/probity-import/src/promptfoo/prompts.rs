@@ -150,7 +150,7 @@ fn note_keys(item: &Node, raw: &str, context: &mut Context<'_>) {
 }
 
 /// The form of answers that a prompt asks for.
-fn response_format(node: &Node, context: &mut Context<'_>) -> Option<ResponseFormat> {
+pub(super) fn response_format(node: &Node, context: &mut Context<'_>) -> Option<ResponseFormat> {
     let value = with_files(node, context);
     match value.get("type").and_then(Value::as_str) {
         Some("json_object") => Some(ResponseFormat::Json),

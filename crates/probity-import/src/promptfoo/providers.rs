@@ -27,6 +27,7 @@ pub(super) use code::{note_typescript, words};
 use hosted::Hosted;
 pub(super) use keys::{Place, without_keys};
 pub(super) use settings::{READ, is_setting};
+pub(super) use vendors::reasons;
 use vendors::{Family, Meaning, meaning};
 
 /// How deep files of providers may name each other.
@@ -375,6 +376,13 @@ fn backend_name(described: &Described<'_>, context: &mut Context<'_>) -> String 
     context.names.free(&wanted)
 }
 
+/// A setting in the place where a provider is to be named.
+fn setting_without_id(node: &Node) -> Option<&str> {
+    let has_id = node.get("id").is_some();
+    let keys = node.entries().iter().map(|it| it.key.as_str());
+    keys.filter(|it| !has_id && is_setting(it)).find(|it| matches!(meaning(it), Meaning::Unknown))
+}
+
 /// What a provider is needed for beside being asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Help {
@@ -395,6 +403,15 @@ pub(super) fn helper(node: &Node, help: Help, context: &mut Context<'_>) -> Opti
             Help::Embed => "embedding",
         };
         return helper(node.get(part)?, help, context);
+    }
+    if let Some(key) = setting_without_id(node) {
+        let what = format!("a provider with `{key}` and without `id`");
+        context.lost(
+            node,
+            what,
+            "name who is meant with `id`, and put the settings under `config`",
+        );
+        return None;
     }
     let written = described(node, context).into_iter().next()?;
     // The same provider is asked for the same reason more than once.

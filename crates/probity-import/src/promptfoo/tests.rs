@@ -299,6 +299,7 @@ fn cases(
             id,
             prompt,
             prompt_vars,
+            ask: options.asked.clone(),
             criteria: Criteria {
                 assertions,
                 threshold: test.threshold,

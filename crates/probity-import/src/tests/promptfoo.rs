@@ -4,6 +4,7 @@ use std::fs;
 
 use super::*;
 
+mod habits;
 mod kept;
 
 /// The notes and the suite of a configuration.

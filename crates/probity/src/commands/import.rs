@@ -19,7 +19,8 @@ use serde::Serialize;
 
 use super::{dataset::counted, project::Reading};
 use crate::{
-    cli::import::ImportArgs, exit::Exit, failure::Failure, output::OutputFile, printer::Printer,
+    cli::import::ImportArgs, environment::Environment, exit::Exit, failure::Failure,
+    output::OutputFile, printer::Printer,
 };
 
 /// Notes that are shown; `--json` has all.
@@ -54,24 +55,28 @@ pub(super) fn run(args: &ImportArgs, printer: &Printer) -> Result<Exit, Failure>
         allow_outside: args.allow_outside,
         suite_folder: args.output.as_deref(),
         documents: args.documents.as_deref(),
+        variable: Some(Environment::of_process),
     };
     let folder = target(args);
     let made = make_room(&folder)?;
-    let outcome = import(&args.path, &options).map_err(|error| {
-        if made {
-            // Nothing is left behind; if that fails, it is empty anyway.
-            let _ = fs::remove_dir(&folder);
+    let outcome = match import(&args.path, &options) {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            if made {
+                // Nothing is left behind; if that fails, it is empty anyway.
+                let _ = fs::remove_dir(&folder);
+            }
+            if !args.json {
+                return Err(failure(error, printer));
+            }
+            print_json(&FailedReport::of(&error, &args.path))?;
+            return Err(failed(error));
         }
-        failure(error, printer)
-    })?;
+    };
     let written = render(&outcome.draft, "");
     let paths = write(&folder, &written, args.force)?;
     match args.json {
-        true => {
-            let text = serde_json::to_string_pretty(&Report::of(&outcome, &paths))
-                .map_err(|error| Failure::new("failed to write the report").because(error))?;
-            writeln!(Printer::data(), "{text}").map_err(Failure::output)?;
-        }
+        true => print_json(&Report::of(&outcome, &paths))?,
         false => {
             show_notes(&outcome.notes, printer);
             printer.show(&told(&outcome, &folder, &paths))?;
@@ -109,6 +114,36 @@ fn make_room(folder: &Path) -> Result<bool, Failure> {
     }
     fs::create_dir_all(folder).map_err(|error| Failure::write(folder, error))?;
     Ok(true)
+}
+
+fn print_json(report: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(report)
+        .map_err(|error| Failure::new("failed to write the report").because(error))?;
+    writeln!(Printer::data(), "{text}").map_err(Failure::output)
+}
+
+/// Why nothing was written, for scripts.
+#[derive(Serialize)]
+struct FailedReport<'a> {
+    config: &'a Path,
+    error: String,
+    lost: usize,
+    notes: Vec<&'a Note>,
+}
+
+impl<'a> FailedReport<'a> {
+    fn of(error: &'a ImportError, config: &'a Path) -> Self {
+        let notes = match error {
+            ImportError::Shape { notes, .. } => Some(notes),
+            ImportError::Unreadable(_) | ImportError::Io { .. } => None,
+        };
+        Self {
+            config,
+            error: error.to_string(),
+            lost: notes.map_or(0, Notes::losses),
+            notes: notes.into_iter().flat_map(Notes::iter).collect(),
+        }
+    }
 }
 
 /// What was written, for scripts.
@@ -161,7 +196,11 @@ pub(super) fn as_suite(
     store: &Path,
 ) -> Result<AsSuite, Failure> {
     let Reading { printer, foreign, .. } = *reading;
-    let options = Options { allow_outside: foreign.allow_outside, ..Options::default() };
+    let options = Options {
+        allow_outside: foreign.allow_outside,
+        variable: Some(Environment::of_process),
+        ..Options::default()
+    };
     let outcome = import(path, &options).map_err(|error| failure(error, printer))?;
     show_notes(&outcome.notes, printer);
     let losses = outcome.notes.losses();
@@ -204,6 +243,10 @@ pub(super) fn failure(error: ImportError, printer: &Printer) -> Failure {
     if let ImportError::Shape { notes, .. } = &error {
         show_notes(notes, printer);
     }
+    failed(error)
+}
+
+fn failed(error: ImportError) -> Failure {
     Failure::new("the file cannot be imported").because(error)
 }
 

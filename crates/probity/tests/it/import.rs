@@ -303,6 +303,63 @@ fn the_report_for_scripts_satisfies_its_schema() {
 }
 
 #[test]
+fn scripts_are_told_why_nothing_was_imported() {
+    let project = Project::new()
+        .file("promptfooconfig.yaml", "prompts: [hi]\nproviders: [nobody:x]\n")
+        .file("broken.yaml", "a: [\n");
+    for (file, lost) in [("promptfooconfig.yaml", 1), ("broken.yaml", 0)] {
+        let output = project.run(&["import", file, "--json", "-o", "out"]);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        schema::check("import", &report);
+        assert_eq!(report["lost"], lost, "{report:#}");
+        assert!(report["error"].as_str().is_some_and(|it| !it.is_empty()), "{report:#}");
+        assert!(!project.path("out").exists(), "nothing is left behind");
+    }
+}
+
+#[test]
+fn a_program_runs_in_the_folder_that_is_named_for_it() {
+    let project = Project::new()
+        .file("evals/work/place.txt", "here")
+        .file("evals/work/say.sh", "cat place.txt\n")
+        .file(
+            "evals/promptfooconfig.yaml",
+            r#"
+prompts: [hi]
+providers: [{ id: "exec:sh say.sh", config: { basePath: work } }]
+tests: [{ assert: [{ type: equals, value: here }] }]
+"#,
+        );
+    let output = project.run(&["run", "evals/promptfooconfig.yaml"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
+
+#[test]
+fn variables_that_no_test_has_are_sent_as_empty() {
+    let server = FakeServer::start(Script::always(Answer::text("4")));
+    let project = Project::new().file(
+        "promptfooconfig.yaml",
+        format!(
+            r#"
+prompts: ["hi"]
+providers:
+  - id: {}/v1/chat/completions
+    config:
+      headers: {{ content-type: application/json, x-of: "a{{{{ key_of_test }}}}" }}
+      body: {{ model: m, messages: [{{ role: user, content: "{{{{prompt}}}}" }}], session: "eval-{{{{ context.uuid }}}}" }}
+tests: [{{ vars: {{ other: 1 }}, assert: [{{ type: contains, value: "4" }}] }}]
+"#,
+            server.url()
+        ),
+    );
+    let output = project.run(&["run", "promptfooconfig.yaml"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let body: Value = serde_json::from_slice(&server.seen().last[0].body).expect("JSON");
+    assert_eq!(body["session"], "eval-", "{body:#}");
+}
+
+#[test]
 fn code_is_named_as_not_carried_over() {
     let project =
         Project::new().file("promptfooconfig.js", "module.exports = { prompts: ['hi'] };");

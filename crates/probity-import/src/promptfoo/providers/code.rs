@@ -189,15 +189,37 @@ pub(super) fn program(
         || Value::Object(serde_json::Map::new()),
         |config| serde_json::json!({ "config": told(config, described, context) }),
     );
+    if let Some(node) = described.config.and_then(|it| it.get("basePath")) {
+        words = run_there(words, node, context);
+    }
     // Braces are filled in within arguments; what promptfoo tells beside is told as far as it is known.
     words.extend(["{{prompt}}".to_owned(), spaced(&options.to_string()), "{}".to_owned()]);
     backend.kind = BackendKind::Command;
     backend.command = words;
     backend.env = env.into_iter().collect();
-    let what = "the program is run in an empty folder, and is not told the variables of the test";
+    let what = match described.config.and_then(|it| it.get("basePath")) {
+        Some(_) => "the program is not told the variables of the test",
+        None => "the program is run in an empty folder, and is not told the variables of the test",
+    };
     context.assumed(described.node, what, "name files from `{{suite_dir}}`");
     note_seen(command, &backend, described.node, context);
     Some(backend)
+}
+
+/// The same command, run in the folder that `basePath` names. It starts from the folder of the configuration.
+fn run_there(words: Vec<String>, node: &Node, context: &mut Context<'_>) -> Vec<String> {
+    const THERE: [&str; 4] = ["sh", "-c", "cd \"$1\" && shift && exec \"$@\"", "sh"];
+    let folder = node.as_str().unwrap_or_default();
+    match context.source.reference_folder(folder) {
+        Ok(folder) => {
+            let there = format!("{{{{suite_dir}}}}/{folder}");
+            THERE.map(ToOwned::to_owned).into_iter().chain([there]).chain(words).collect()
+        }
+        Err(error) => {
+            context.unreadable(node, &error);
+            words
+        }
+    }
 }
 
 /// What a program is told of its settings. Nothing fills in variables there.

@@ -262,6 +262,20 @@ pub(super) fn apply(
     filling.defaults(described.config);
 }
 
+/// Whether an address is one of this machine.
+fn is_here(address: &str) -> bool {
+    let host = address.split_once("://").map_or(address, |it| it.1);
+    ["localhost", "127.", "[::1]", "0.0.0.0", "host.docker.internal"]
+        .iter()
+        .any(|it| host.starts_with(it))
+}
+
+/// Whether a key can only be one that a program insists on and nobody looks at: a short word.
+fn is_placeholder(key: &str) -> bool {
+    let digits = key.chars().filter(char::is_ascii_digit).count();
+    key.len() <= 16 && digits <= 4 && !key.contains("{{")
+}
+
 struct Filling<'f, 'c> {
     server: &'f Server,
     env: Env,
@@ -420,11 +434,21 @@ impl Filling<'_, '_> {
                     "put the whole key into a variable, and name it with `api_key_env`",
                 );
             }
-            Told::Text(_) => {
+            Told::Text(key) => {
+                let address = ADDRESSES.iter().find_map(|it| text(config, it));
+                if is_placeholder(&key) && address.as_deref().is_some_and(is_here) {
+                    let what = "`apiKey` of a server on this machine is left out: it is no secret";
+                    self.context.assumed(node, what, "name a variable with `api_key_env` if it is");
+                    return;
+                }
                 // A vendor's usual variable is for the vendor's own servers.
-                let is_elsewhere = ADDRESSES.iter().any(|it| config.get(it).is_some());
-                let usual = self.server.key.filter(|_| !is_elsewhere).map(ToOwned::to_owned);
-                let name = usual.unwrap_or_else(|| variable(&self.backend.name, "api_key"));
+                let usual = self.server.key.filter(|_| address.is_none()).map(ToOwned::to_owned);
+                let name = usual.unwrap_or_else(|| {
+                    // What is meant for one server is not sent to another.
+                    let own = || variable(&self.backend.name, "api_key");
+                    let place = (address.unwrap_or_default(), key.into_owned());
+                    self.context.keys.entry(place).or_insert_with(own).clone()
+                });
                 let what = "the key of `apiKey` is not copied into the suite";
                 self.context.assumed(node, what, format!("put it into the variable `{name}`"));
                 self.backend.api_key_env = Some(name);

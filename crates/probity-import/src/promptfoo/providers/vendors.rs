@@ -410,7 +410,7 @@ fn service(first: &str, rest: &str) -> Option<Server> {
 }
 
 /// Whether a model reasons before it answers, so that promptfoo sends neither temperature nor `max_tokens`.
-pub(super) fn reasons(model: &str) -> bool {
+pub(in crate::promptfoo) fn reasons(model: &str) -> bool {
     let name = model.rsplit('/').next().unwrap_or(model);
     let name = name.strip_prefix("ft:").unwrap_or(name);
     ["o1", "o3", "o4", "gpt-5"].iter().any(|it| name.starts_with(it))

@@ -76,18 +76,17 @@ impl Filling<'_, '_> {
     /// How long a model reasons, which promptfoo tells only those models of OpenAI's that do.
     fn reasoning_effort(&mut self, reasons: bool, has_default: bool) {
         const KEY: &str = "reasoning_effort";
-        let is_openai = match self.server.kind {
-            // Others with the same API have keys of their own.
-            BackendKind::Openai => self.server.key.is_none(),
-            kind => matches!(
+        let kind = self.server.kind;
+        // Others with the same API have keys of their own.
+        let is_openai = kind == BackendKind::Openai && self.server.key.is_none()
+            || matches!(
                 kind,
                 BackendKind::OpenaiResponses | BackendKind::Openrouter | BackendKind::Azure
-            ),
-        };
+            );
         if !is_openai {
             return;
         }
-        let is_azure = self.server.kind == BackendKind::Azure;
+        let is_azure = kind == BackendKind::Azure;
         let is_open = self.backend.model.as_deref().is_some_and(|it| it.contains("gpt-oss"));
         let extra = &mut self.backend.extra_body;
         match reasons || is_open && !is_azure {

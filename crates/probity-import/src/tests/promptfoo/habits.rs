@@ -1,0 +1,198 @@
+//! What people write in configurations, as far as promptfoo's own documents do not say it.
+
+use super::*;
+
+/// A configuration with one provider, and one test with these options.
+fn with_options(provider: &str, options: &str) -> (String, String) {
+    let config = format!(
+        "prompts: [\"{{{{q}}}}\"]\nproviders: [{provider}]\n\
+         tests: [{{ vars: {{ q: hi }}, options: {options} }}]\n"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("promptfooconfig.yaml"), config).unwrap();
+    let Outcome { draft, notes, .. } = import(folder.path(), &Options::default()).unwrap();
+    let asked = draft.datasets[0].cases[0].case.ask.clone();
+    (told(&notes), serde_json::to_string(&asked).unwrap())
+}
+
+#[test]
+fn keys_that_promptfoo_ignores_are_noted() {
+    let config = r#"
+output: out.json
+maxConcurrency: 2
+prompts: [{ id: greeting, file: "file://p.txt" }]
+providers: [{ id: echo, temperature: 0 }]
+derivedMetrics: [{ name: x, value: y }]
+tests:
+  - vars: { q: a }
+    asserts: [{ type: equals, value: a }]
+    assert: [{ type: contains, value: a, description: one }, { type: equals, value: a, label: x }]
+    options: { timeout: 5 }
+  - assert:
+      - { type: contains, value: b, description: two }
+      - type: contains
+        value: b
+        description: three
+"#;
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("promptfooconfig.yaml"), config).unwrap();
+    let Outcome { notes, .. } = import(folder.path(), &Options::default()).unwrap();
+    assert_eq!(notes.losses(), 0);
+    let shown: Vec<String> = notes
+        .iter()
+        .map(|it| format!("{}: {} ({}){}", it.at.line, it.what, it.advice, it.elsewhere()))
+        .collect();
+    insta::assert_snapshot!(shown.join("\n"), @r"
+    2: promptfoo ignores `output` of the configuration, too (did you mean `outputPath`?)
+    3: promptfoo ignores `maxConcurrency` of the configuration, too (did you mean `evaluateOptions.maxConcurrency`?)
+    6: `derivedMetrics` are not computed; they decide nothing (take the scores by name from a report, `-o results.json`)
+    5: promptfoo ignores `temperature` of a provider, too (did you mean `config.temperature`?)
+    4: promptfoo ignores `file` of a prompt, too (the prompt is the text `greeting`: write `raw: file://p.txt` if the file is meant)
+    9: promptfoo ignores `asserts` of a test, too (did you mean `assert`?)
+    10: promptfoo ignores `description` of an assertion, too () (also in lines 13, 16)
+    10: promptfoo ignores `label` of an assertion, too ()
+    11: promptfoo ignores `timeout` of the options of a test, too ()
+    ");
+}
+
+#[test]
+fn variables_that_nobody_has_are_empty_in_requests() {
+    let config = r#"
+prompts: ["Hello {{ user.name }}{% if user.vip %}!{% endif %}"]
+providers:
+  - id: https://app.example/ask
+    config:
+      headers: { x-session: "{{ session_key }}" }
+      body: { q: "{{ prompt }}", id: "eval-{{ context.uuid }}", note: "{{ note }}" }
+tests:
+  - vars: { note: "see {{ topic }} and {{ nothing }}", topic: tea, user: { name: Ann } }
+  - vars: { note: plain }
+"#;
+    let all = suite(config, &[]);
+    assert!(!all.contains("lost"), "{all}");
+    let vars = all.lines().find(|it| it.starts_with("prompt_vars")).unwrap_or_default();
+    insta::assert_snapshot!(vars, @r#"prompt_vars = { context = { uuid = "" }, nothing = "", session_key = "", topic = "", user = { name = "", vip = "" } }"#);
+}
+
+#[test]
+fn a_function_sees_what_its_modules_read() {
+    let files = [
+        ("src/p.js", "const { ask } = require('./client');\nprocess.env.OWN_NAME;\n"),
+        ("src/client.js", "import k from '../keys/index.mjs';\nconst { ITS_KEY } = process.env;\n"),
+        ("keys/index.mjs", "export default process.env.DEEP_KEY;\n"),
+        ("other.js", "process.env.OTHER_KEY\n"),
+    ];
+    let config = "prompts: [hi]\nproviders: [\"file://src/p.js\"]\n";
+    let all = suite(config, &files);
+    assert!(all.contains("env = [\"DEEP_KEY\", \"ITS_KEY\", \"OWN_NAME\"]"), "{all}");
+    assert!(all.contains("sees these variables of the environment: DEEP_KEY, ITS_KEY, OWN_NAME"));
+}
+
+#[test]
+fn models_that_reason_have_limits_of_their_own() {
+    let all = backends(
+        r"  - { id: openai:gpt-5, config: { max_tokens: 9, reasoning_effort: low } }
+  - { id: openrouter:openai/o3, config: { max_completion_tokens: 8 } }
+  - { id: openrouter:anthropic/claude-x, config: { max_tokens: 7, reasoning_effort: low } }
+  - { id: openai:responses:gpt-5, config: { max_output_tokens: 6, reasoning_effort: high } }
+  - { id: azure:chat:o4, config: { apiHost: a.openai.azure.com } }
+",
+    );
+    let starts = ["[backends", "max_tokens", "temperature", "extra_body"];
+    let chosen = all.lines().filter(|line| starts.iter().any(|it| line.starts_with(it)));
+    insta::assert_snapshot!(chosen.collect::<Vec<_>>().join("\n"), @r#"
+    [backends.gpt-5]
+    extra_body = { reasoning_effort = "low" }
+    [backends."openai/o3"]
+    max_tokens = 8
+    [backends."anthropic/claude-x"]
+    temperature = 0.0
+    max_tokens = 7
+    [backends.gpt-5-2]
+    max_tokens = 6
+    extra_body = { reasoning = { effort = "high" } }
+    [backends.o4]
+    max_tokens = 1024
+    extra_body = { reasoning_effort = "medium" }
+    "#);
+}
+
+#[test]
+fn settings_of_tests_go_to_the_providers_that_read_them() {
+    let settings = "{ temperature: 0.4, max_tokens: 5, response_format: { type: json_object } }";
+    let (notes, asked) = with_options("openai:gpt-4o", settings);
+    assert_eq!(notes, "");
+    assert_eq!(
+        asked,
+        r#"{"response_format":"json","settings":{"temperature":0.4,"max_tokens":5}}"#
+    );
+    let (notes, asked) = with_options("\"ollama:chat:m\"", "{ temperature: 0.4 }");
+    assert_eq!(asked, "{}");
+    assert!(notes.contains("promptfoo ignores `temperature` of the options of a test, too"));
+    let (notes, asked) = with_options("openai:gpt-4o, openai:gpt-5", "{ temperature: 0.4 }");
+    assert_eq!(asked, "{}");
+    assert!(notes.contains("lost 3: `temperature`"), "{notes}");
+}
+
+#[test]
+fn paths_may_have_variables_of_the_configuration() {
+    let config = "env: { DATA: texts }\nprompts: [\"{{t}}\"]\nproviders: [echo]\n\
+                  tests: [{ vars: { t: \"file://{{env.DATA}}/a.txt\" } }]\n";
+    let all = suite(config, &[("texts/a.txt", "hello")]);
+    assert!(!all.contains("lost"), "{all}");
+    let unset = config.replace("{ DATA: texts }", "{}");
+    let all = suite(&unset, &[("texts/a.txt", "hello")]);
+    assert!(all.contains("the variable `DATA` in the path"), "{all}");
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("texts")).unwrap();
+    fs::write(folder.path().join("texts/a.txt"), "hello").unwrap();
+    fs::write(folder.path().join("promptfooconfig.yaml"), unset).unwrap();
+    let variable = |name: &str| (name == "DATA").then(|| "texts".to_owned());
+    let options = Options { variable: Some(variable), ..Options::default() };
+    let Outcome { draft, notes, .. } = import(folder.path(), &options).unwrap();
+    assert_eq!(told(&notes), "");
+    assert_eq!(draft.datasets[0].cases[0].case.prompt_vars["t"], "hello");
+}
+
+#[test]
+fn a_program_is_run_where_it_is_said() {
+    let inside = "  - { id: \"exec:make it\", config: { basePath: work } }\n";
+    let config = format!("prompts: [hi]\nproviders:\n{inside}");
+    let all = suite(&config, &[("work/x", "")]);
+    assert!(!all.contains("lost"), "{all}");
+    let command = all.split_once("command = [").and_then(|it| it.1.split_once("\n]")).unwrap().0;
+    let words: Vec<&str> = command.lines().map(str::trim).collect();
+    assert!(
+        words.join(" ").contains(r#""{{suite_dir}}/work", "make", "it", "{{prompt}}","#),
+        "{all}"
+    );
+    let all = suite(&config.replace("work", ".."), &[]);
+    assert!(all.contains("lost 3: `..` is outside the folder"), "{all}");
+}
+
+#[test]
+fn one_key_is_one_variable_and_a_placeholder_is_none() {
+    let all = backends(
+        r"  - { id: openai:a, config: { apiBaseUrl: 'https://x.example/v1', apiKey: sk-0123456789abcdef01 } }
+  - { id: openai:b, config: { apiBaseUrl: 'https://x.example/v1', apiKey: sk-0123456789abcdef01 } }
+  - { id: openai:c, config: { apiBaseUrl: 'http://localhost:8080/v1', apiKey: llama.cpp } }
+  - { id: openai:d, config: { apiBaseUrl: 'https://y.example/v1', apiKey: sk-0123456789abcdef01 } }
+",
+    );
+    assert_eq!(all.matches("api_key_env = \"A_API_KEY\"").count(), 2, "{all}");
+    assert_eq!(all.matches("api_key_env = \"D_API_KEY\"").count(), 1, "{all}");
+    assert_eq!(all.matches("\napi_key_env").count(), 3, "{all}");
+}
+
+#[test]
+fn files_that_are_not_utf_8_are_read_as_promptfoo_reads_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let config =
+        "prompts: [\"{{t}}\"]\nproviders: [echo]\ntests: [{ vars: { t: file://a.txt } }]\n";
+    fs::write(folder.path().join("promptfooconfig.yaml"), config).unwrap();
+    fs::write(folder.path().join("a.txt"), b"caf\xe9").unwrap();
+    let Outcome { draft, notes, .. } = import(folder.path(), &Options::default()).unwrap();
+    assert_eq!(notes.losses(), 0, "{}", told(&notes));
+    assert!(told(&notes).contains("`a.txt` is not UTF-8"), "{}", told(&notes));
+    assert_eq!(draft.datasets[0].cases[0].case.prompt_vars["t"], "caf\u{fffd}");
+}
