@@ -82,6 +82,8 @@ pub enum Event {
         backend: String,
         /// What the failures have in common.
         reason: String,
+        /// What the last of them says.
+        error: String,
         /// Whether no retry could have mended them.
         permanent: bool,
     },
@@ -129,9 +131,8 @@ impl Event {
         match self {
             Self::CaseFinished { record, .. } => record.text_bytes(),
             Self::AttemptFailed { error, .. } => error.message.len(),
-            Self::BackendPaused { reason, .. }
-            | Self::BackendTripped { reason, .. }
-            | Self::CancelStarted { reason } => reason.len(),
+            Self::BackendTripped { reason, error, .. } => reason.len() + error.len(),
+            Self::BackendPaused { reason, .. } | Self::CancelStarted { reason } => reason.len(),
             Self::RunStarted { .. }
             | Self::CaseStarted(_)
             | Self::CaseAborted { .. }

@@ -43,6 +43,8 @@ enum State {
 pub(crate) struct Breach {
     /// What the failures have in common.
     pub(crate) reason: String,
+    /// What the last of them says.
+    pub(crate) error: String,
     /// Whether no retry could have mended them.
     pub(crate) permanent: bool,
 }
@@ -90,7 +92,7 @@ impl Tracker {
         let threshold = if error.permanent { limits.permanent_threshold } else { limits.threshold };
         let is_breach = row.length_around(number, &reason) >= threshold;
         row.tidy(number);
-        is_breach.then_some(Breach { reason, permanent: error.permanent })
+        is_breach.then_some(Breach { reason, error: error.sentence(), permanent: error.permanent })
     }
 
     fn row(&mut self, repeat: u32) -> &mut Row {

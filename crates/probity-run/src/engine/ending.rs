@@ -45,7 +45,12 @@ impl Engine {
                     (Some((breach, backend)), _) => self.give_up(at, backend, breach).await,
                     (None, Some(LaneStatus::FailFast { reason, permanent })) => {
                         let backend = self.lanes[at].backend;
-                        self.give_up(at, backend, Breach { reason, permanent }).await
+                        self.give_up(
+                            at,
+                            backend,
+                            Breach { error: reason.clone(), reason, permanent },
+                        )
+                        .await
                     }
                     (None, Some(status)) => {
                         self.lanes[at].stop(status);
@@ -101,7 +106,7 @@ impl Engine {
         backend: usize,
         breach: Breach,
     ) -> Result<(), Halt> {
-        let Breach { reason, permanent } = breach;
+        let Breach { reason, error, permanent } = breach;
         let state = &mut self.backends[backend];
         let name = state.backend.name.clone();
         let mut ending = vec![at];
@@ -115,10 +120,10 @@ impl Engine {
             ending.extend((0..self.lanes.len()).filter(asks));
         }
         for lane in ending {
-            let (backend, reason) = (name.clone(), reason.clone());
+            let (backend, reason, error) = (name.clone(), reason.clone(), error.clone());
             self.lanes[lane].stop(LaneStatus::FailFast { reason: reason.clone(), permanent });
             self.abort(Aborted::FailFast, |live| live.key.lane == lane);
-            self.emit(Event::BackendTripped { lane, backend, reason, permanent }).await?;
+            self.emit(Event::BackendTripped { lane, backend, reason, error, permanent }).await?;
         }
         Ok(())
     }

@@ -372,6 +372,7 @@ fn events_that_are_not_whole_are_refused() {
         ("attempt-failed", "error"),
         ("attempt-failed", "retry_in_ms"),
         ("backend-tripped", "backend"),
+        ("backend-tripped", "error"),
         ("backend-tripped", "reason"),
         ("backend-paused", "backend"),
         ("lane-finished", "status"),

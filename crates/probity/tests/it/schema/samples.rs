@@ -358,7 +358,13 @@ fn events() -> Vec<Event> {
             limit: 1,
             reason: text("wait"),
         },
-        Event::BackendTripped { lane: 0, backend, reason: reason.clone(), permanent: true },
+        Event::BackendTripped {
+            lane: 0,
+            backend,
+            reason: reason.clone(),
+            error: text("no"),
+            permanent: true,
+        },
         Event::CancelStarted { reason },
         Event::RunFinished { complete: true },
     ];

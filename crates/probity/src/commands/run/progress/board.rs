@@ -163,12 +163,12 @@ impl Board {
                 self.live.remove(case);
                 self.backing_off.remove(case);
             }
-            Event::BackendTripped { backend, reason, permanent, .. } => {
+            Event::BackendTripped { backend, error, permanent, .. } => {
                 let hope = if *permanent { "permanent" } else { "transient" };
                 return Some(format!(
                     "backend `{}` is given up: the same {hope} error repeatedly: {}",
                     safe(backend),
-                    one_line(reason, 200)
+                    one_line(error, 200)
                 ));
             }
             Event::CancelStarted { reason } => {

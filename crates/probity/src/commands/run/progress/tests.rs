@@ -167,13 +167,14 @@ fn what_everybody_should_know_is_a_line_of_its_own() {
     let tripped = Event::BackendTripped {
         lane: 0,
         backend: "b".to_owned(),
-        reason: "auth: no\u{1b}[2J".to_owned(),
+        reason: "auth: no".to_owned(),
+        error: "HTTP 401: no\u{1b}[2J".to_owned(),
         permanent: true,
     };
     let note = watched.take(&tripped).unwrap();
     assert_eq!(
         note,
-        "backend `b` is given up: the same permanent error repeatedly: auth: no\\u{1b}[2J"
+        "backend `b` is given up: the same permanent error repeatedly: HTTP 401: no\\u{1b}[2J"
     );
     watched.start(0, "a");
     let note = watched.take(&Event::CancelStarted { reason: "interrupted".to_owned() }).unwrap();
