@@ -8,6 +8,7 @@ use probity_core::{
     case::TestCase,
     criteria::{Asks, Assertion},
     details::Trouble,
+    execution::{EffectFound, EffectVerdict, Executed},
     kind::{KindSpec, RunnerKind},
     record::{Aborted, InputDigest},
     request::{Message, Request},
@@ -123,6 +124,10 @@ impl Work for Answer {
             let said = serde_json::to_string(&said).unwrap_or_default();
             input = InputDigest::of([&input.0[..], asking.user.as_bytes(), said.as_bytes()]);
         }
+        if let Some(execution) = &asking.case.execution {
+            let said = serde_json::to_string(execution).unwrap_or_default();
+            input = InputDigest::of([&input.0[..], b"execution", said.as_bytes()]);
+        }
         let asserted: Vec<&[Assertion]> = asking.case.asserted().map(|it| it.1).collect();
         if !asserted.iter().any(|it| asks_others(it)) {
             return input;
@@ -155,6 +160,9 @@ async fn answer(work: &Answer, case: Prepared, mut handle: Handle) -> Result<End
     let rubrics = case.expectation.inquiries().len();
     let made = grade::made(&case, &handle, &reply);
     let received = Received { reply: Some(&reply), made: &made, ..Received::default() };
+    let executed = execute(&case, received, &mut handle).await;
+    let effects = compare_effects(&case, received, &mut handle).await;
+    let received = Received { executed: executed.as_ref(), effects: &effects, ..received };
     let scored = match score(&case, received, &mut handle).await {
         Ok(scored) => scored,
         Err(unanswered) => return failed(case, Some(reply), handle, unanswered),
@@ -186,6 +194,34 @@ async fn answer(work: &Answer, case: Prepared, mut handle: Handle) -> Result<End
         classification = grade::classify_reply(&case, &handle, received);
     }
     Ok(finish(case, handle, Some(reply), classification))
+}
+
+/// Executes what is in the reply, if the case wants it. A reply with nothing to execute is judged as it is.
+async fn execute(
+    case: &Prepared,
+    received: Received<'_>,
+    handle: &mut Handle,
+) -> Option<Result<Executed, String>> {
+    let call = grade::execution_call(case, handle, received)?.ok()?;
+    Some(handle.execute(call).await)
+}
+
+/// Executes the command of the reply and accepted ones, until one of them has the same effect.
+async fn compare_effects(
+    case: &Prepared,
+    received: Received<'_>,
+    handle: &mut Handle,
+) -> Vec<Result<EffectFound, String>> {
+    let mut effects = Vec::new();
+    for (number, call) in grade::effect_calls(case, handle, received).into_iter().enumerate() {
+        let found = handle.compare_effects(number, call).await;
+        let is_settled = found.as_ref().is_ok_and(|it| it.verdict == EffectVerdict::SameEffect);
+        effects.push(found);
+        if is_settled {
+            break;
+        }
+    }
+    effects
 }
 
 /// Asks the scorers of a case, one after the other.
