@@ -138,7 +138,7 @@ fn tokens_and_dollars_are_those_of_all_steps() {
 fn a_conversation_with_its_calls_is_shown() {
     let server = server(&[bash("printf 'a\\nb\\nc\\n' | tee words"), Answer::text("there are 3")]);
     let project = project("openai", &server, &task(), "");
-    run(&project, &["--report", "report.html"]);
+    run(&project, &["-o", "report.html"]);
     let shown = project.shown(&["show", "latest", "task"]);
     for part in
         ["user:      How many lines has words?", "[calls bash(", "exit code 0", "+ /home/ada/words"]
