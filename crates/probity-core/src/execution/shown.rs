@@ -59,7 +59,7 @@ impl ExecutedIn {
         let _ = writeln!(text, "in the world `{world}`: {end} after {took_ms} ms");
         show_stream(text, "standard output", stdout);
         show_stream(text, "standard error", stderr);
-        for change in changes.iter().filter(|it| it.is_other()).take(MOST) {
+        for change in changes.iter().take(MOST) {
             let _ = writeln!(text, "{} {}", sign(change), change.path);
         }
         if changes.len() > MOST {

@@ -99,6 +99,11 @@ fn what_a_command_does_decides() {
             json!({ "world": "texts", "paths": { "words": "unchanged" } }),
         ),
         (
+            "folder",
+            &*fenced("echo x > d/e"),
+            json!({ "files": { "d/f": "" }, "paths": { "d": "unchanged", "d/e": "created" } }),
+        ),
+        (
             "others",
             &*fenced("mkdir -p a/b; echo x > a/b/c; echo y > d"),
             json!({ "paths": { "a/b/c": "created" }, "unchanged": true }),
@@ -131,6 +136,7 @@ fn what_a_command_does_decides() {
             ("created", "fail", "`words` was there before, expected it to be created"),
             ("changed", "fail", "`words` is unchanged, expected it to change"),
             ("deleted", "fail", "`words` is missing: it was deleted"),
+            ("folder", "fail", "`/home/ada/d/e` was created, expected `d` to be unchanged"),
             ("others", "fail", "`/home/ada/d` was created, expected nothing to change there"),
             (
                 "kept",
