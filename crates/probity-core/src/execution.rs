@@ -2,6 +2,7 @@
 
 mod effect;
 mod executed;
+mod shown;
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
@@ -11,6 +12,7 @@ pub use effect::{EffectCall, EffectFound, EffectVerdict, ExecutionUse, SandboxNe
 pub use executed::{
     Ended, Entry, Executed, ExecutedIn, PathChange, PathFound, PathKind, PathState, Stream,
 };
+pub use shown::{EXECUTION_ROLE, effect_role};
 
 use crate::{criteria::Assertion, named_enum};
 
@@ -288,5 +290,47 @@ impl ExecutionCall {
         // Its keys are texts, so this cannot fail.
         let text = serde_json::to_string(self).unwrap_or_default();
         blake3::hash(text.as_bytes()).to_hex()[..32].to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::case::TestCase;
+
+    #[test]
+    fn what_is_asked_of_an_execution_is_read_back_as_it_was_written() {
+        let written = json!({
+            "id": "a",
+            "prompt": "p",
+            "execution": {
+                "worlds": ["texts", { "file": "w.toml", "text": "name = \"w\"" }],
+                "files": { "a": "b" },
+                "timeout": "1500ms",
+                "exit_code": [0, 1],
+                "stdout": [{ "type": "number", "value": 1.5, "tolerance": 0.1 }],
+                "stderr": "none",
+                "paths": { "x": { "state": "created", "mode": "4755" }, "y": { "state": "absent" } },
+                "unchanged": ["z"],
+            },
+        });
+        let case = TestCase::from_json(&written.to_string()).unwrap();
+        let again: serde_json::Value = serde_json::from_str(&case.to_json()).unwrap();
+        assert_eq!(again, written);
+        let execution = case.execution.unwrap();
+        assert_eq!(execution.looks(), ["x", "y", "z"]);
+        assert_eq!(execution.exit_codes(), Some(vec![0, 1]));
+        assert_eq!(ExecutionCriteria::default().exit_codes(), Some(vec![0]));
+    }
+
+    #[test]
+    fn modes_are_octal() {
+        assert_eq!(FileMode::parse("0644"), Some(FileMode(0o644)));
+        assert_eq!(FileMode(0o4755).to_string(), "4755");
+        for wrong in ["", "64", "8", "rwx", "-644", "06440", "689"] {
+            assert_eq!(FileMode::parse(wrong), None, "{wrong}");
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::cell::LazyCell;
 
 use probity_core::{
     classification::{Classification, Verdict},
-    execution::{EffectCall, EffectFound, Executed},
+    execution::{EXECUTION_ROLE, EffectCall, EffectFound, Executed},
     kind,
     opinion::{Assessment, Combine, Judged, Opinion, Said},
     record::Asked,
@@ -158,28 +158,13 @@ fn scored(
     expectation.scorers().iter().enumerate().map(read).collect()
 }
 
-/// The role of an execution of what is in the reply.
-pub const EXECUTION_ROLE: &str = "execution";
-
-/// Whether something was executed, and no backend asked.
-pub fn is_of_sandbox(asked: &Asked) -> bool {
-    asked.role == EXECUTION_ROLE || asked.role.starts_with(EFFECT)
-}
-
-const EFFECT: &str = "effect ";
-
-/// The role of an execution of the command of the reply and an accepted one. Pairs count from 0.
-pub fn effect_role(number: usize) -> String {
-    format!("{EFFECT}{}", number + 1)
-}
-
 /// What executing the command of the reply and accepted ones showed.
 fn effects(
     expectation: &Expectation<'_>,
     result: &RunResult<'_>,
     asked: &[Asked],
 ) -> Vec<Result<EffectFound, String>> {
-    let of_pairs = || asked.iter().filter(|it| it.role.starts_with(EFFECT));
+    let of_pairs = || asked.iter().filter(|it| it.is_effect());
     let known: Vec<EffectFound> =
         of_pairs().filter_map(|it| EffectFound::from_json(it.reply.as_deref()?).ok()).collect();
     let find = |call: EffectCall| {

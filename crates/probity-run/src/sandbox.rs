@@ -12,10 +12,7 @@ use std::{
     ffi::OsString,
     fs,
     path::{Path, PathBuf},
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicU32, Ordering},
-    },
+    sync::{Arc, OnceLock},
     thread::available_parallelism,
     time::{Duration, SystemTime},
 };
@@ -27,6 +24,7 @@ use probity_sandbox::{
     world,
 };
 use probity_shell::Script;
+use tempfile::TempDir;
 use tokio::{
     sync::Semaphore,
     time::{Instant, timeout_at},
@@ -43,25 +41,21 @@ pub struct Ground {
     /// Where prepared worlds are kept.
     cache: PathBuf,
     /// Where those are kept that only one case needs.
-    of_cases: PathBuf,
+    of_cases: OnceLock<Result<TempDir, String>>,
     /// The time that ages of files in worlds are counted from.
     now: SystemTime,
     sandbox: OnceLock<Result<Sandbox, String>>,
     versions: Versions,
 }
 
-static NEXT: AtomicU32 = AtomicU32::new(0);
-
 impl Ground {
     /// A ground that is opened when it is needed. The variables say where worlds are kept.
     pub fn new(variables: &BTreeMap<OsString, OsString>) -> Self {
         let cache = world::cache_folder(variables);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let of_cases = cache.join(format!(".cases-{}-{number}", std::process::id()));
         let since = Duration::from_millis(u64::try_from(clock::now_ms()).unwrap_or_default());
         Self {
             cache,
-            of_cases,
+            of_cases: OnceLock::new(),
             now: SystemTime::UNIX_EPOCH + since,
             sandbox: OnceLock::new(),
             versions: Versions::default(),
@@ -111,16 +105,18 @@ impl Ground {
 
     /// The folder of worlds that only one case needs.
     fn folder_of_cases(&self) -> Result<&Path, String> {
-        let folder = &self.of_cases;
-        fs::create_dir_all(folder)
-            .map_err(|error| format!("failed to create `{}`: {error}", folder.display()))?;
-        Ok(folder)
+        let make = || tempfile::Builder::new().prefix("probity-worlds-").tempdir();
+        let made = self.of_cases.get_or_init(|| make().map_err(|error| error.to_string()));
+        made.as_ref().map(TempDir::path).map_err(|why| format!("failed to make a folder: {why}"))
     }
 }
 
 impl Drop for Ground {
     fn drop(&mut self) {
-        world::remove(&self.of_cases);
+        // Worlds may have folders that nobody may write to.
+        if let Some(Ok(folder)) = self.of_cases.get() {
+            world::remove(folder.path());
+        }
     }
 }
 

@@ -68,6 +68,11 @@ impl ExecutedIn {
     pub fn change(&self, path: &str) -> Option<&PathChange> {
         self.changes.iter().find(|it| it.path == path)
     }
+
+    /// What became of a path, and of what is below it.
+    pub fn changes_below<'a>(&'a self, path: &'a str) -> impl Iterator<Item = &'a PathChange> {
+        self.changes.iter().filter(move |it| it.is_below(path))
+    }
 }
 
 /// How a command ended.
@@ -127,7 +132,7 @@ pub struct PathFound {
     pub content: Option<Stream>,
 }
 
-/// A path that is not as it was.
+/// A path that is not as it was: its kind, its content or its mode is another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathChange {
     /// The path from the root of the world.
@@ -141,9 +146,10 @@ pub struct PathChange {
 }
 
 impl PathChange {
-    /// Whether it is another thing than before: kind, content or mode. A new time alone is none.
-    pub fn is_other(&self) -> bool {
-        self.before != self.after
+    /// Whether it is this path, or below it.
+    pub fn is_below(&self, path: &str) -> bool {
+        let rest = self.path.strip_prefix(path.trim_end_matches('/'));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 }
 

@@ -30,7 +30,7 @@ impl ExpectedPath {
     pub(super) fn judge(&self, world: &ExecutedIn, reply: &Reply<'_, '_>) -> Result<(), String> {
         let path = &self.path;
         let found = world.paths.get(path).ok_or_else(|| format!("`{path}` was not looked at"))?;
-        let change = world.change(&found.path).filter(|it| it.is_other());
+        let change = world.change(&found.path);
         let entry = match (&found.entry, self.state) {
             (None, PathState::Absent) => return Ok(()),
             (Some(_), PathState::Absent) => {
@@ -40,7 +40,8 @@ impl ExpectedPath {
             (None, _) => return Err(missing(path, change, world.end)),
             (Some(entry), _) => entry,
         };
-        self.is_in_state(change)?;
+        // A directory is what is in it.
+        self.is_in_state(change.or_else(|| world.changes_below(&found.path).next()), &found.path)?;
         if let Some(mode) = self.mode.filter(|it| *it != entry.mode) {
             return Err(format!("`{path}` has mode {}, expected {mode}", entry.mode));
         }
@@ -49,24 +50,24 @@ impl ExpectedPath {
         content.differs(&format!("`{path}`"), text, reply)
     }
 
-    fn is_in_state(&self, change: Option<&PathChange>) -> Result<(), String> {
+    fn is_in_state(&self, change: Option<&PathChange>, whole: &str) -> Result<(), String> {
         let path = &self.path;
+        let is_new = change.is_some_and(|it| it.path == whole && it.before.is_none());
         match (self.state, change) {
-            (PathState::Created, Some(PathChange { before: None, .. }))
-            | (PathState::Changed, Some(PathChange { before: Some(_), .. }))
-            | (PathState::Unchanged, None)
-            | (PathState::Present | PathState::Absent, _) => Ok(()),
+            (PathState::Present | PathState::Absent, _) | (PathState::Unchanged, None) => Ok(()),
+            (PathState::Created, _) if is_new => Ok(()),
             (PathState::Created, _) => {
                 Err(format!("`{path}` was there before, expected it to be created"))
             }
             (PathState::Changed, None) => {
                 Err(format!("`{path}` is unchanged, expected it to change"))
             }
-            (PathState::Changed, Some(_)) => {
+            (PathState::Changed, Some(_)) if is_new => {
                 Err(format!("`{path}` was created, expected it to change"))
             }
+            (PathState::Changed, Some(_)) => Ok(()),
             (PathState::Unchanged, Some(change)) => {
-                Err(format!("{change}, expected it to be unchanged"))
+                Err(format!("{change}, expected `{path}` to be unchanged"))
             }
         }
     }
@@ -92,32 +93,29 @@ fn not_a_file(path: &str, entry: &Entry) -> String {
     format!("`{path}` is {what}")
 }
 
-/// What is different that may not be. The paths that a case says more about are its own business, and so are new
-/// directories above them.
+/// What is different that may not be. The paths that a case says more about, and what is below them, are not looked at
+/// here, and neither are new directories above them.
 pub(super) fn unchanged(
     world: &ExecutedIn,
     unchanged: &Unchanged,
     named: &[&str],
 ) -> Result<(), String> {
     let whole = |path: &str| world.paths.get(path).map(|it: &PathFound| it.path.as_str());
-    let is_below = |path: &str, above: &str| {
-        path == above
-            || path.strip_prefix(above).is_some_and(|rest| rest.starts_with('/') || above == "/")
-    };
-    let others = world.changes.iter().filter(|it| it.is_other());
     let others: Vec<&PathChange> = match unchanged {
         Unchanged::Others(false) => return Ok(()),
         Unchanged::Others(true) => {
             let own: Vec<&str> = named.iter().filter_map(|it| whole(it)).collect();
-            let is_own = |it: &PathChange| {
-                own.contains(&it.path.as_str())
-                    || it.before.is_none() && own.iter().any(|path| is_below(path, &it.path))
+            let is_above = |it: &PathChange| {
+                let below = format!("{}/", it.path);
+                it.before.is_none() && own.iter().any(|path| path.starts_with(&below))
             };
-            others.filter(|it| !is_own(it)).collect()
+            let is_own = |it: &PathChange| own.iter().any(|path| it.is_below(path)) || is_above(it);
+            world.changes.iter().filter(|it| !is_own(it)).collect()
         }
         Unchanged::These(paths) => {
             let kept: Vec<&str> = paths.iter().filter_map(|it| whole(it)).collect();
-            others.filter(|it| kept.iter().any(|path| is_below(&it.path, path))).collect()
+            let is_kept = |it: &&PathChange| kept.iter().any(|path| it.is_below(path));
+            world.changes.iter().filter(is_kept).collect()
         }
     };
     if others.is_empty() {

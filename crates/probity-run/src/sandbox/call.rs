@@ -165,18 +165,15 @@ fn record(
     }
 }
 
-/// What has changed since the world was given what the case puts into it.
+/// What has changed since the world was given what the case puts into it. A new time or owner alone is no change.
 fn since(change: Change, given: &[Change]) -> Option<PathChange> {
     let Change { path, before, after } = change;
     let before = match given.iter().find(|it| it.path == path) {
         Some(given) => given.after.clone(),
         None => before,
     };
-    (before != after).then(|| PathChange {
-        path,
-        before: before.map(entry),
-        after: after.map(entry),
-    })
+    let (before, after) = (before.map(entry), after.map(entry));
+    (before != after).then_some(PathChange { path, before, after })
 }
 
 fn found(path: String, look: Look) -> PathFound {

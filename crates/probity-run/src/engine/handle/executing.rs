@@ -1,11 +1,10 @@
 //! How a case has commands executed. No permit of a backend is held meanwhile.
 
 use probity_core::{
-    execution::{EffectCall, EffectFound, Executed, ExecutionCall},
+    execution::{EXECUTION_ROLE, EffectCall, EffectFound, Executed, ExecutionCall, effect_role},
     record::{Asked, Source, Usage},
     request::Request,
 };
-use probity_grade::again::{EXECUTION_ROLE, effect_role};
 use tokio::time::Instant;
 
 use super::{Handle, Message};

@@ -3,7 +3,7 @@
 use std::io;
 
 use probity_core::record::{Asked, CaseRecord};
-use probity_grade::again::{is_of_sandbox, is_of_scorer};
+use probity_grade::again::is_of_scorer;
 use probity_run::recording::{Answer, RecordingWriter};
 use probity_store::{Reader, RunRow};
 
@@ -46,7 +46,7 @@ pub(super) fn write(reader: &Reader, run: &RunRow, file: OutputFile) -> Result<(
 
 /// Whether a question went to a backend.
 fn is_of_backend(asked: &Asked) -> bool {
-    !is_of_scorer(asked) && !is_of_sandbox(asked)
+    !is_of_scorer(asked) && !asked.is_of_sandbox()
 }
 
 /// Whether a case has one answer, of which its record has all that is known.
