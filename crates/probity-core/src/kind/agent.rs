@@ -44,6 +44,8 @@ named_enum! {
         Time = "max_seconds",
         /// Its tokens were used up.
         Tokens = "max_tokens",
+        /// The backend or the world failed, or there was no world.
+        Broken = "broken",
     }
 }
 
@@ -70,7 +72,7 @@ impl AgentWork {
     /// Why it did not come to its end; none if the model said that it is done.
     pub fn unfinished(&self) -> Option<String> {
         let what = match self.ended {
-            AgentEnd::Answered => return None,
+            AgentEnd::Answered | AgentEnd::Broken => return None,
             AgentEnd::Steps => "",
             AgentEnd::Time => ", when its time was used up",
             AgentEnd::Tokens => ", when its tokens were used up",
@@ -82,14 +84,19 @@ impl AgentWork {
 
 impl KindEvidence for AgentWork {
     fn judged(&self) -> Judged {
-        Judged::ByReplyAndKept { unfinished: self.unfinished() }
+        match self.ended {
+            AgentEnd::Broken => Judged::AsFound,
+            AgentEnd::Answered | AgentEnd::Steps | AgentEnd::Time | AgentEnd::Tokens => {
+                Judged::ByReplyAndKept { unfinished: self.unfinished() }
+            }
+        }
     }
 }
 
 /// Figures of an `agent` runner.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Agents {
-    /// Cases that an agent worked on.
+    /// Cases that an agent worked on; those in which something failed are left out here and below.
     pub cases: u64,
     /// How often models were asked.
     pub steps: u64,
@@ -130,6 +137,9 @@ impl KindFold for Fold {
     type Figures = Agents;
 
     fn add(&mut self, _seen: Seen<'_>, work: &AgentWork) {
+        if work.ended == AgentEnd::Broken {
+            return;
+        }
         let Self(sum) = self;
         sum.cases += 1;
         sum.steps += u64::from(work.steps);

@@ -157,6 +157,8 @@ impl Work for Task {
 /// Why an agent's work cannot be judged.
 enum Stuck {
     Unanswered(Unanswered),
+    /// Why nothing can be executed here.
+    Unexecuted(String),
     /// What went wrong with its world.
     World(String),
 }
@@ -169,12 +171,16 @@ impl From<Unanswered> for Stuck {
 
 async fn work(task: &Task, case: Prepared, mut handle: Handle) -> Result<Ended, Aborted> {
     // A machine without a sandbox is found out before anybody is asked.
-    if let Err(why) = handle.check_sandbox().await {
-        return Ok(finish(case, handle, None, undecided(why)));
-    }
+    let sandbox = handle.check_sandbox().await;
     let mut labour = Labour::new(task, &case);
-    let worked = labour.work(&mut handle).await;
-    let Labour { mut world, done, .. } = labour;
+    let worked = match sandbox {
+        Ok(()) => labour.work(&mut handle).await,
+        Err(why) => Err(Stuck::Unexecuted(why)),
+    };
+    let Labour { mut world, mut done, .. } = labour;
+    if worked.is_err() {
+        done.ended = AgentEnd::Broken;
+    }
     let evidence = Evidence::Agent(done.clone());
     let worked = match worked {
         Ok(reply) if case.case.execution.is_some() => {
@@ -194,6 +200,10 @@ async fn work(task: &Task, case: Prepared, mut handle: Handle) -> Result<Ended, 
         }
         Err(Stuck::Unanswered(unanswered)) => {
             failed_with(case, None, Some(evidence), handle, unanswered)
+        }
+        Err(Stuck::Unexecuted(why)) => {
+            let classification = undecided(why).with_evidence(evidence);
+            Ok(finish(case, handle, None, classification))
         }
         Err(Stuck::World(why)) => {
             let details = Details {

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::{
     dialects::KEY,
+    execution::without_sandbox,
     project::Project,
     run::{bodies, run, stored},
 };
@@ -447,4 +448,30 @@ fn a_case_has_one_world() {
     let project = project("openai", &server, &case, "");
     let shown = project.shown(&["run"]);
     assert!(shown.contains("an agent works in one world"), "{shown}");
+}
+
+#[test]
+fn without_a_sandbox_nobody_is_asked_and_the_case_is_undecided() {
+    let server = saying(&["there are 3"]);
+    let project = project("openai", &server, &task(), "");
+    let ran = without_sandbox(&project, &["run", "--porcelain"]);
+    assert!(
+        ran.err.contains("r: 1 case is a task for an agent and will be undecided: task"),
+        "{}",
+        ran.err
+    );
+    ran.expect(3, &[("N_CASES", "1"), ("TOTAL_CALLS", "0")]);
+    let check = || {
+        let case = only(&project);
+        assert_eq!(
+            (&case["verdict"], &evidence(&case)["ended"]),
+            (&json!("undecided"), &json!("broken"))
+        );
+        let reason = case["reason"].as_str().unwrap();
+        assert!(reason.starts_with("nothing was executed, so the case is undecided: "), "{reason}");
+    };
+    check();
+    assert!(project.shown(&["rescore"]).contains("0 flipped"));
+    check();
+    assert_eq!(server.seen().asked, 0);
 }

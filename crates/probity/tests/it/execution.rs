@@ -231,7 +231,7 @@ fn a_runner_says_it_for_cases_that_do_not() {
 }
 
 /// The program where nobody may have a user namespace, so that there is no sandbox.
-fn without_sandbox(project: &Project, words: &[&str]) -> Ran {
+pub(crate) fn without_sandbox(project: &Project, words: &[&str]) -> Ran {
     let script = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" \"$@\"";
     let output = Command::new("unshare")
         .args(["--user", "--map-root-user", "sh", "-c", script, env!("CARGO_BIN_EXE_probity")])
