@@ -6,6 +6,7 @@
 
 mod accepted;
 pub mod again;
+pub mod agent;
 mod assertion;
 mod check;
 mod classify;
@@ -16,6 +17,7 @@ pub mod contest;
 mod difference;
 pub mod errors;
 mod excerpt;
+mod execution;
 pub mod json;
 pub mod judge;
 pub mod lint;

@@ -1,5 +1,6 @@
 //! The suite file: what to run, against what, and how to judge it.
 
+mod agent;
 mod backend;
 mod defaults;
 mod examples;
@@ -16,6 +17,7 @@ use std::{
     sync::Arc,
 };
 
+pub use agent::AgentConfig;
 pub use backend::{
     BackendConfig, BackendKind, CustomBody, CustomHttp, EmbeddedModel, Method, Output, Price,
     Transport, UsagePointers, Way,
@@ -229,6 +231,7 @@ fn decode(
         "json",
         "errors",
         "shell",
+        "grading",
         "backends",
         "runners",
         "prices",
@@ -251,6 +254,7 @@ fn decode(
     let (json, errors) = (fields.get("json"), fields.get("errors"));
     let (backends, runners) = (fields.get("backends"), fields.get("runners"));
     let shell = fields.get("shell");
+    let grading = fields.get("grading");
     let scorers = fields.get("scorers");
     check_version(&mut fields);
     let prices = fields.text("prices").map(|name| folder.join(name));
@@ -307,6 +311,9 @@ fn decode(
                 .unwrap_or_default(),
             error_rules: errors.and_then(|node| judging::read_error_rules(node, folder, findings)),
             shell: shell.map(|node| judging::decode_shell(node, findings)).unwrap_or_default(),
+            grading: grading
+                .map(|node| judging::decode_grading(node, findings))
+                .unwrap_or_default(),
         },
         backends,
         runners: runners.unwrap_or_default(),

@@ -28,6 +28,7 @@ pub mod recording;
 pub mod redact;
 pub mod rescore;
 mod retry;
+pub mod sandbox;
 pub mod scorer;
 pub mod scripts;
 pub mod source;

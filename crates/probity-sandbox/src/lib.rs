@@ -39,7 +39,7 @@ pub mod world;
 
 pub use execution::{Command, Execution, Limits};
 pub use probe::{Means, Obstacle, Offer};
-pub use sandbox::{Failure, Keeper, Sandbox, Session, Unavailable};
+pub use sandbox::{Failure, Keeper, Sandbox, Session, Stopper, Unavailable};
 pub use world::World;
 
 /// Is this process a keeper? Then it does its work, and `main` has to return what it ended with. This has to come first in

@@ -11,7 +11,10 @@ use std::{
     },
     path::PathBuf,
     process::{Child, Stdio},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -20,7 +23,7 @@ use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg}
 use crate::{
     execution::{Command, Execution, Limits, Look, Output},
     protocol::{self, Errand, Job, Load, Report, Request, Seen, receive, receive_json, send_json},
-    sandbox::{Engine, Failure, Visit},
+    sandbox::{Engine, Failure, Stopper, Visit},
     tree::send_tree,
     world::Prepared,
 };
@@ -69,7 +72,8 @@ impl Engine for Namespaces {
             Ok((tree, connection)) => {
                 let connection = BufReader::new(connection);
                 let prepared = prepared.clone();
-                Ok(Box::new(Guest { host: self, live, tree, connection, prepared }))
+                let stopped = Arc::default();
+                Ok(Box::new(Guest { host: self, live, tree, connection, prepared, stopped }))
             }
             Err(failure) => {
                 if matches!(failure, Failure::Died(_)) {
@@ -90,6 +94,8 @@ struct Guest<'s> {
     tree: Arc<u32>,
     connection: BufReader<UnixStream>,
     prepared: Prepared,
+    /// Whether somebody has ended it.
+    stopped: Arc<AtomicBool>,
 }
 
 impl Guest<'_> {
@@ -107,6 +113,9 @@ impl Guest<'_> {
         };
         match ask() {
             Ok(answer) => answer.map_err(Failure::Setup),
+            Err(_) if self.stopped.load(Ordering::Relaxed) => {
+                Err(Failure::Died("the session was ended".to_owned()))
+            }
             Err(error) => {
                 self.host.forget(&self.live);
                 Err(died(error))
@@ -166,6 +175,11 @@ impl Visit for Guest<'_> {
             };
             paths.iter().map(look).collect::<io::Result<_>>().map(Ok)
         })
+    }
+
+    fn stopper(&self) -> Stopper {
+        // Without another descriptor the session ends when its command does.
+        Stopper::new(self.connection.get_ref().try_clone().ok(), Arc::clone(&self.stopped))
     }
 }
 

@@ -1,8 +1,13 @@
 //! The sandbox as programs use it.
 
 use std::{
+    net::Shutdown,
+    os::unix::net::UnixStream,
     path::{Path, PathBuf},
-    sync::{Condvar, Mutex, PoisonError},
+    sync::{
+        Arc, Condvar, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     thread::available_parallelism,
     time::{Duration, SystemTime},
 };
@@ -97,6 +102,30 @@ pub(crate) trait Visit: std::fmt::Debug + Send {
     ) -> Result<Execution, Failure>;
 
     fn look(&mut self, paths: &[String]) -> Result<Vec<Look>, Failure>;
+
+    fn stopper(&self) -> Stopper;
+}
+
+/// Ends a session from another thread: what runs in it is killed, and nothing more is executed.
+#[derive(Debug)]
+pub struct Stopper {
+    connection: Option<UnixStream>,
+    stopped: Arc<AtomicBool>,
+}
+
+impl Stopper {
+    pub(crate) fn new(connection: Option<UnixStream>, stopped: Arc<AtomicBool>) -> Self {
+        Self { connection, stopped }
+    }
+
+    /// Ends the session.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+        if let Some(connection) = &self.connection {
+            // It fails if the session has ended already.
+            let _ = connection.shutdown(Shutdown::Both);
+        }
+    }
 }
 
 /// A world that commands are executed in one after the other, each finding what the ones before it left. No process
@@ -123,6 +152,11 @@ impl Session<'_> {
     /// Looks at paths of the world, after something was executed there. Links on the way are followed.
     pub fn look(&mut self, paths: &[String]) -> Result<Vec<Look>, Failure> {
         self.visit.look(paths)
+    }
+
+    /// What ends the session from another thread.
+    pub fn stopper(&self) -> Stopper {
+        self.visit.stopper()
     }
 }
 

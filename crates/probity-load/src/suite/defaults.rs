@@ -6,14 +6,15 @@ use probity_core::{
     case::{AskSpec, TestCase},
     conversation::{ConversationSpec, SimulatedUser},
     criteria::{Assertion, Criteria, CriteriaProblem},
+    execution::ExecutionCriteria,
     located::{Node, Step},
     problem::Problem,
 };
 use serde_json::Value;
 
-use super::{WrittenAt, check_texts, runner::Surroundings};
+use super::{AgentConfig, WrittenAt, check_texts, runner::Surroundings};
 use crate::{
-    case::{Fields, Findings, ask_of, criteria, prompt_vars},
+    case::{Fields, Findings, ask_of, criteria, execution, prompt_vars},
     template,
 };
 
@@ -34,7 +35,11 @@ pub(super) const KEYS: &[&str] = &[
     "shuffle_choices",
     "transform",
     "scorer_errors",
+    "execution",
 ];
+
+/// Those of them that say what a model is asked with beside the prompt. Tools of ours need nothing of the kind.
+pub(super) const ASKING_KEYS: &[&str] = &["tool_choice", "response_format"];
 
 /// What every case of a runner has, unless it says otherwise.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -42,6 +47,7 @@ pub struct CaseDefaults {
     prompt_vars: BTreeMap<String, Value>,
     ask: AskSpec,
     criteria: Criteria,
+    execution: Option<Box<ExecutionCriteria>>,
     /// Who the user is, where a model plays it.
     user: Option<SimulatedUser>,
     /// Draws the order of choices.
@@ -49,6 +55,7 @@ pub struct CaseDefaults {
     /// Where the assertions and the transform stand.
     assertions_at: Vec<WrittenAt>,
     transform_at: Option<WrittenAt>,
+    execution_at: Option<WrittenAt>,
 }
 
 impl CaseDefaults {
@@ -62,6 +69,9 @@ impl CaseDefaults {
         own.response_format = own.response_format.take().or_else(|| response_format.clone());
         self.apply_user(&mut case.conversation);
         self.apply_criteria(&mut case.criteria);
+        if case.execution.is_none() {
+            case.execution.clone_from(&self.execution);
+        }
         if let Some(seed) = self.shuffle_choices {
             // A key that is a template is a letter only then.
             template::fill_keys(case);
@@ -141,6 +151,9 @@ impl CaseDefaults {
             [Step::Key("transform"), ..] if case.criteria.transform == self.criteria.transform => {
                 self.transform_at.as_ref()
             }
+            [Step::Key("execution"), ..] if case.execution == self.execution => {
+                self.execution_at.as_ref()
+            }
             _ => None,
         };
         let problem = at?.criteria_problem(problem.clone());
@@ -151,6 +164,7 @@ impl CaseDefaults {
 pub(super) fn decode(
     fields: &mut Fields<'_, '_>,
     user: Option<SimulatedUser>,
+    agent: Option<&AgentConfig>,
     surroundings: &Surroundings<'_>,
 ) -> Arc<CaseDefaults> {
     let assertions = fields.get("assert").map(Node::items).unwrap_or_default();
@@ -159,12 +173,17 @@ pub(super) fn decode(
     let place = |node: &Node, what: &str| surroundings.place(node, format!("{what} of the runner"));
     Arc::new(CaseDefaults {
         prompt_vars: prompt_vars(fields, surroundings.folder),
-        ask: ask_of(fields, surroundings.folder),
+        ask: match agent {
+            Some(agent) => AskSpec { tools: Some(agent.spec.definitions()), ..AskSpec::default() },
+            None => ask_of(fields, surroundings.folder),
+        },
         criteria,
+        execution: execution(fields, surroundings.folder),
         user,
         shuffle_choices: fields.count("shuffle_choices", 0..=u64::MAX),
         assertions_at: assertions.iter().map(|it| place(it, "an assertion")).collect(),
         transform_at: fields.get("transform").map(|it| place(it, "`transform`")),
+        execution_at: fields.get("execution").map(|it| place(it, "`execution`")),
     })
 }
 

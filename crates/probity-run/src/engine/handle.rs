@@ -1,6 +1,7 @@
 //! How a case asks: with retries, limits, permits of the loop, and the cache.
 
 mod embedding;
+mod executing;
 mod reranking;
 
 use std::{sync::Arc, time::Duration};
@@ -171,6 +172,11 @@ impl Handle {
 
     pub(crate) fn seed(&self) -> u64 {
         self.shared.settings.seed
+    }
+
+    /// How much time is left for the case.
+    pub(crate) fn time_left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
     }
 
     /// What was used so far.

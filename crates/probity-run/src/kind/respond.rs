@@ -1,6 +1,6 @@
 //! Any prompt, any expectation: one question, or a conversation.
 
-mod talk;
+pub(super) mod talk;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -8,6 +8,7 @@ use probity_core::{
     case::TestCase,
     criteria::{Asks, Assertion},
     details::Trouble,
+    execution::{EffectFound, EffectVerdict, Executed},
     kind::{KindSpec, RunnerKind},
     record::{Aborted, InputDigest},
     request::{Message, Request},
@@ -17,6 +18,7 @@ use serde_json::Value;
 
 use super::{Asking, Calls, Kind, Questions, Running, Work, assess::assess, contest, similar};
 use crate::{
+    backend::Reply,
     engine::{Ended, Handle, Unanswered, failed, finish},
     grade::{self, Received},
     source::Prepared,
@@ -123,26 +125,40 @@ impl Work for Answer {
             let said = serde_json::to_string(&said).unwrap_or_default();
             input = InputDigest::of([&input.0[..], asking.user.as_bytes(), said.as_bytes()]);
         }
-        let asserted: Vec<&[Assertion]> = asking.case.asserted().map(|it| it.1).collect();
-        if !asserted.iter().any(|it| asks_others(it)) {
-            return input;
-        }
-        let asserted = match asserted.as_slice() {
-            [only] => serde_json::to_string(only),
-            several => serde_json::to_string(several),
-        };
-        let asserted = asserted.unwrap_or_default();
-        let helpers = [asking.embedder, asking.reranker].into_iter();
-        let helpers = helpers.map(str::as_bytes).filter(|it| !it.is_empty());
-        let parts = [&input.0[..], asking.judge.as_bytes(), asserted.as_bytes()];
-        let both_orders = asking.swap && contest::is_compared(asking.case);
-        let orders = both_orders.then_some(&b"both"[..]);
-        InputDigest::of(parts.into_iter().chain(helpers).chain(orders))
+        judged_input(input, asking)
     }
 
     fn run(self: Arc<Self>, case: Prepared, handle: Handle) -> Running {
         Box::pin(async move { answer(&self, case, handle).await })
     }
+}
+
+/// What decides about a reply beside the reply itself: what is executed, and those who are asked about it.
+fn judged_input(mut input: InputDigest, asking: &Asking<'_>) -> InputDigest {
+    if let Some(execution) = &asking.case.execution {
+        let said = serde_json::to_string(execution).unwrap_or_default();
+        input = InputDigest::of([&input.0[..], b"execution", said.as_bytes()]);
+    }
+    let asserted: Vec<&[Assertion]> = asking.case.asserted().map(|it| it.1).collect();
+    if !asserted.iter().any(|it| asks_others(it)) {
+        return input;
+    }
+    let asserted = match asserted.as_slice() {
+        [only] => serde_json::to_string(only),
+        several => serde_json::to_string(several),
+    };
+    let asserted = asserted.unwrap_or_default();
+    let helpers = [asking.embedder, asking.reranker].into_iter();
+    let helpers = helpers.map(str::as_bytes).filter(|it| !it.is_empty());
+    let parts = [&input.0[..], asking.judge.as_bytes(), asserted.as_bytes()];
+    let both_orders = asking.swap && contest::is_compared(asking.case);
+    let orders = both_orders.then_some(&b"both"[..]);
+    InputDigest::of(parts.into_iter().chain(helpers).chain(orders))
+}
+
+/// All that a result depends on, where nothing is said after the first question but what follows from it.
+pub(super) fn input_of(asking: &Asking<'_>) -> InputDigest {
+    judged_input(asking.plain(), asking)
 }
 
 async fn answer(work: &Answer, case: Prepared, mut handle: Handle) -> Result<Ended, Aborted> {
@@ -152,9 +168,40 @@ async fn answer(work: &Answer, case: Prepared, mut handle: Handle) -> Result<End
         Ok(reply) => reply,
         Err(unanswered) => return failed(case, None, handle, unanswered),
     };
+    judge(case, handle, Worked { reply, unfinished: None, executed: None }).await
+}
+
+/// What the work on a case came to.
+pub(super) struct Worked {
+    /// The last reply.
+    pub(super) reply: Reply,
+    /// Why the work did not come to its end.
+    pub(super) unfinished: Option<String>,
+    /// What was executed already of what the case wants.
+    pub(super) executed: Option<Result<Executed, String>>,
+}
+
+/// Judges the last reply to a case, and asks those about it whom the case names.
+pub(super) async fn judge(
+    case: Prepared,
+    mut handle: Handle,
+    worked: Worked,
+) -> Result<Ended, Aborted> {
     let rubrics = case.expectation.inquiries().len();
+    let Worked { reply, unfinished, executed } = worked;
     let made = grade::made(&case, &handle, &reply);
-    let received = Received { reply: Some(&reply), made: &made, ..Received::default() };
+    let received = Received {
+        reply: Some(&reply),
+        made: &made,
+        unfinished: unfinished.as_deref(),
+        ..Received::default()
+    };
+    let executed = match executed {
+        Some(known) => Some(known),
+        None => execute(&case, received, &mut handle).await,
+    };
+    let effects = compare_effects(&case, received, &mut handle).await;
+    let received = Received { executed: executed.as_ref(), effects: &effects, ..received };
     let scored = match score(&case, received, &mut handle).await {
         Ok(scored) => scored,
         Err(unanswered) => return failed(case, Some(reply), handle, unanswered),
@@ -186,6 +233,34 @@ async fn answer(work: &Answer, case: Prepared, mut handle: Handle) -> Result<End
         classification = grade::classify_reply(&case, &handle, received);
     }
     Ok(finish(case, handle, Some(reply), classification))
+}
+
+/// Executes what is in the reply, if the case wants it. A reply with nothing to execute is judged as it is.
+async fn execute(
+    case: &Prepared,
+    received: Received<'_>,
+    handle: &mut Handle,
+) -> Option<Result<Executed, String>> {
+    let call = grade::execution_call(case, handle, received)?.ok()?;
+    Some(handle.execute(call).await)
+}
+
+/// Executes the command of the reply and accepted ones, until one of them has the same effect.
+async fn compare_effects(
+    case: &Prepared,
+    received: Received<'_>,
+    handle: &mut Handle,
+) -> Vec<Result<EffectFound, String>> {
+    let mut effects = Vec::new();
+    for (number, call) in grade::effect_calls(case, handle, received).into_iter().enumerate() {
+        let found = handle.compare_effects(number, call).await;
+        let is_settled = found.as_ref().is_ok_and(|it| it.verdict == EffectVerdict::SameEffect);
+        effects.push(found);
+        if is_settled {
+            break;
+        }
+    }
+    effects
 }
 
 /// Asks the scorers of a case, one after the other.

@@ -178,7 +178,7 @@ fn top_level(tree: &Path) -> io::Result<Vec<String>> {
 }
 
 /// Removes a tree, also one with directories that may not be written to.
-pub(crate) fn remove(path: &Path) {
+pub fn remove(path: &Path) {
     let Ok(found) = fs::symlink_metadata(path) else { return };
     if found.is_dir() {
         let _ = fs::set_permissions(path, fs::Permissions::from_mode(0o700));

@@ -77,3 +77,39 @@ fn a_command_that_is_killed_leaves_the_session_usable() {
     let after = session.execute(&shell("cat x"), None, &Limits::default()).expect("the second");
     assert_eq!(text(&after.stdout.bytes), "x\n");
 }
+
+#[test]
+fn a_program_reads_the_input_that_it_is_given_and_cannot_change_it() {
+    let world = world();
+    let mut session = sandbox().enter(&world.prepared).expect("a session");
+    let long = "a line with a ' and a \" in it\n".repeat(20_000);
+    let argv = |text: &str| ["bash", "-c", text].map(str::to_owned).to_vec();
+    let fed = Command::Fed { argv: argv("cat > copy; wc -c < copy"), stdin: long.clone() };
+    let fed = session.execute(&fed, None, &Limits::default()).expect("the first");
+    assert_eq!(text(&fed.stdout.bytes), format!("{}\n", long.len()));
+    let seen = session.look(&["/home/user/copy".to_owned()]).expect("a look");
+    assert_eq!(seen[0].content.as_ref().map(|it| &*it.bytes), Some(long.as_bytes()));
+    let write = "echo more >> /proc/self/fd/0; head -c 100M /dev/zero >> /dev/stdin; cat";
+    let write = Command::Fed { argv: argv(write), stdin: "kept".to_owned() };
+    let write = session.execute(&write, None, &Limits::default()).expect("the second");
+    assert_eq!(text(&write.stdout.bytes), "kept");
+    let without = session.execute(&shell("cat"), None, &Limits::default()).expect("the third");
+    assert_eq!((without.end, without.stdout.total), (End::Exit(0), 0));
+}
+
+#[test]
+fn a_session_can_be_ended_from_another_thread() {
+    let world = world();
+    let mut session = sandbox().enter(&world.prepared).expect("a session");
+    session.execute(&shell("true"), None, &Limits::default()).expect("a first command");
+    let stopper = session.stopper();
+    let limits = Limits { time: std::time::Duration::from_mins(5), ..Limits::default() };
+    let ended = std::thread::scope(|scope| {
+        let running = scope.spawn(|| session.execute(&shell("sleep 1000"), None, &limits));
+        stopper.stop();
+        running.join().expect("a thread")
+    });
+    assert!(matches!(ended, Err(Failure::Died(_))), "{ended:?}");
+    // Those who visit another world have lost nothing.
+    assert_eq!(text(&world.shell("cat a.txt").stdout.bytes), "alpha\n");
+}

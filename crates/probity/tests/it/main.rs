@@ -5,6 +5,7 @@
 mod acceptance;
 mod action;
 mod adapters;
+mod agents;
 mod around;
 mod backends;
 mod baseline;
@@ -23,6 +24,7 @@ mod defaults;
 mod demo;
 mod dialects;
 mod embeddings;
+mod execution;
 mod few_shot;
 mod foreign;
 mod functions;
