@@ -40,6 +40,8 @@ pub(super) struct Start {
 pub(super) enum Notice {
     /// The world could not be finished.
     Failed(String),
+    /// It is finished, but the command cannot be started in it.
+    Refused(String),
     /// The command is about to start. Refused calls are heard of here.
     Started(OwnedFd),
     /// It has ended.
@@ -50,21 +52,24 @@ pub(super) enum Notice {
 #[derive(Serialize, Deserialize)]
 enum Words {
     Failed(String),
+    Refused(String),
     Started,
     Ended(End),
 }
 
-pub(super) fn run(job: &Job, start: &Start) -> ! {
-    let outcome = enter(job, start.is_new).and_then(|prepared| live(&prepared, job, start));
-    if let Err(why) = outcome {
-        let _ = tell(&start.teller, &Words::Failed(why), None);
+pub(super) fn run(job: &Job, program: &Program, start: &Start) -> ! {
+    let outcome = enter(start.is_new)
+        .map_err(Words::Failed)
+        .and_then(|()| live(program, job, start).map_err(Words::Refused));
+    if let Err(words) = outcome {
+        let _ = tell(&start.teller, &words, None);
         sys::leave(1);
     }
     sys::leave(0)
 }
 
 /// Finishes the world and moves into it.
-fn enter(job: &Job, is_new: bool) -> Result<Program, String> {
+fn enter(is_new: bool) -> Result<(), String> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .doing("binding to the life of the supervisor")?;
     // Later commands mount theirs over that of the first: without one that is seen, the kernel would refuse another.
@@ -77,14 +82,14 @@ fn enter(job: &Job, is_new: bool) -> Result<Program, String> {
         rustix::process::pivot_root(".", ".").doing("moving into the world (pivot_root)")?;
         rustix::mount::unmount(".", UnmountFlags::DETACH).doing("leaving the host behind")?;
     }
-    rustix::process::chdir(&*job.directory)
-        .doing(&format!("changing to the directory {} of the world", job.directory))?;
     rustix::process::umask(Mode::from_raw_mode(0o022));
-    Program::new(&job.command, job)
+    Ok(())
 }
 
 /// Lives until the command has ended.
 fn live(program: &Program, job: &Job, start: &Start) -> Result<(), String> {
+    rustix::process::chdir(&*job.directory)
+        .doing(&format!("changing to the directory {} of the world", job.directory))?;
     give_up_rights().doing("giving up capabilities")?;
     wall::enclose().doing("enclosing the world (Landlock)")?;
     let listener = filter::install().doing("filtering system calls (seccomp)")?;
@@ -144,14 +149,14 @@ fn end_of(status: WaitStatus) -> End {
 }
 
 /// A program and all that it takes to become it.
-struct Program {
+pub(super) struct Program {
     candidates: Vec<CString>,
     argv: Vec<CString>,
     variables: Vec<CString>,
 }
 
 impl Program {
-    fn new(command: &Command, job: &Job) -> Result<Self, String> {
+    pub(super) fn new(command: &Command, job: &Job) -> Result<Self, String> {
         let argv = match command {
             Command::Argv(argv) => argv.clone(),
             Command::Shell(text) => vec!["bash".to_owned(), "-c".to_owned(), text.clone()],
@@ -283,6 +288,7 @@ pub(super) fn receive(notices: impl AsFd) -> io::Result<Option<Notice>> {
     let listener = keeper::descriptor(&mut ancillary);
     match (serde_json::from_slice(&words[..received.bytes])?, listener) {
         (Words::Failed(why), _) => Ok(Some(Notice::Failed(why))),
+        (Words::Refused(why), _) => Ok(Some(Notice::Refused(why))),
         (Words::Started, Some(listener)) => Ok(Some(Notice::Started(listener))),
         (Words::Ended(end), _) => Ok(Some(Notice::Ended(end))),
         (Words::Started, None) => Err(io::Error::other("a notice lacks its descriptor")),
