@@ -130,9 +130,12 @@ pub(crate) enum ItemKind {
 /// The longest frame. A file of a world is not larger, and neither is what is kept of a stream.
 const LONGEST: usize = 512 << 20;
 
+/// Nothing is sent if the bytes are too many ([`io::ErrorKind::InvalidInput`]).
 pub(crate) fn send(to: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     let length = u32::try_from(bytes.len()).ok().filter(|_| bytes.len() <= LONGEST);
-    let length = length.ok_or_else(|| io::Error::other("more than fits into a frame"))?;
+    let length = length.ok_or_else(|| {
+        io::Error::new(io::ErrorKind::InvalidInput, "it is more than fits into a frame")
+    })?;
     to.write_all(&length.to_le_bytes())?;
     to.write_all(bytes)
 }

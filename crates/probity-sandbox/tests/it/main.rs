@@ -6,4 +6,6 @@ mod common;
 mod effects;
 mod hostile;
 mod lasting;
+mod outside;
 mod session;
+mod trees;
