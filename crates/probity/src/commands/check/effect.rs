@@ -1,11 +1,6 @@
 //! `probity check command --execute`: what two commands do in prepared worlds.
 
-use std::{
-    fs,
-    path::PathBuf,
-    sync::OnceLock,
-    time::{Duration, SystemTime},
-};
+use std::{fs, path::PathBuf, sync::OnceLock};
 
 use probity_offline::check::command::Effects;
 use probity_sandbox::{
@@ -38,9 +33,8 @@ impl Effects for InSandbox {
             Sandbox::open(&Keeper::this_program()).map_err(|error| error.to_string())
         };
         let sandbox = self.sandbox.get_or_init(open).as_ref().map_err(String::clone)?;
-        let since = Duration::from_millis(u64::try_from(clock::now_ms()).unwrap_or_default());
-        let now = SystemTime::UNIX_EPOCH + since;
-        let judge = Judge { sandbox, cache: &self.cache, limits: Limits::default(), now };
+        let (cache, limits) = (&self.cache, Limits::default());
+        let judge = Judge { sandbox, cache, limits, now: clock::now() };
         judge.judge(left, right).map_err(|error| chain(&error))
     }
 }
