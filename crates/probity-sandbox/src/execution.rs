@@ -12,6 +12,13 @@ pub enum Command {
     Argv(Vec<String>),
     /// A text that `bash` reads.
     Shell(String),
+    /// A program and its arguments, with a text as its standard input. The others have an empty one.
+    Fed {
+        /// The program and its arguments.
+        argv: Vec<String>,
+        /// What it reads.
+        stdin: String,
+    },
 }
 
 /// What an execution may use.

@@ -9,7 +9,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{Mode, OFlags},
+    fs::{MemfdFlags, Mode, OFlags, SealFlags, SeekFrom},
     mount::{MountFlags, UnmountFlags},
     net::{
         RecvAncillaryBuffer, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
@@ -153,13 +153,18 @@ pub(super) struct Program {
     candidates: Vec<CString>,
     argv: Vec<CString>,
     variables: Vec<CString>,
+    /// What it reads; nothing if there is none.
+    stdin: Option<OwnedFd>,
 }
 
 impl Program {
     pub(super) fn new(command: &Command, job: &Job) -> Result<Self, String> {
-        let argv = match command {
-            Command::Argv(argv) => argv.clone(),
-            Command::Shell(text) => vec!["bash".to_owned(), "-c".to_owned(), text.clone()],
+        let (argv, stdin) = match command {
+            Command::Argv(argv) => (argv.clone(), None),
+            Command::Shell(text) => (vec!["bash".to_owned(), "-c".to_owned(), text.clone()], None),
+            Command::Fed { argv, stdin } => {
+                (argv.clone(), Some(file_of(stdin).doing("making its standard input")?))
+            }
         };
         let text = |word: String| CString::new(word).doing("a text for the command");
         let name = argv.first().filter(|name| !name.is_empty()).ok_or("the command is empty")?;
@@ -173,12 +178,12 @@ impl Program {
         };
         let argv = argv.into_iter().map(text).collect::<Result<_, _>>()?;
         let variables = job.variables.iter().map(|(name, value)| text(format!("{name}={value}")));
-        Ok(Self { candidates, argv, variables: variables.collect::<Result<_, _>>()? })
+        Ok(Self { candidates, argv, variables: variables.collect::<Result<_, _>>()?, stdin })
     }
 
     /// Turns this process into the program. Returns why it could not, as a line for people.
     fn become_it(&self, stdout: impl AsFd, stderr: impl AsFd, limits: &Limits) -> String {
-        match connect(stdout, stderr).and_then(|()| limit(limits)) {
+        match connect(self.stdin.as_ref(), stdout, stderr).and_then(|()| limit(limits)) {
             Ok(()) => format!("{}: {}\n", self.argv[0].to_string_lossy(), self.exec()),
             Err(error) => format!("the command could not be set up: {error}\n"),
         }
@@ -202,7 +207,7 @@ impl Program {
             let null =
                 rustix::fs::open("/dev/null", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty());
             let why = match null.doing("opening /dev/null").and_then(|null| {
-                connect_keeping(&null, &null).and_then(|()| limit(limits)).doing("setting up")
+                connect_keeping(None, &null, &null).and_then(|()| limit(limits)).doing("setting up")
             }) {
                 Ok(()) => format!("{}: {}", self.argv[0].to_string_lossy(), self.exec()),
                 Err(why) => why,
@@ -223,18 +228,39 @@ impl Program {
 }
 
 /// Gives this process the streams of the command and nothing else.
-fn connect(stdout: impl AsFd, stderr: impl AsFd) -> io::Result<()> {
-    connect_keeping(stdout, stderr)?;
+fn connect(stdin: Option<&OwnedFd>, stdout: impl AsFd, stderr: impl AsFd) -> io::Result<()> {
+    connect_keeping(stdin, stdout, stderr)?;
     sys::close_from(3)
 }
 
-fn connect_keeping(stdout: impl AsFd, stderr: impl AsFd) -> io::Result<()> {
+fn connect_keeping(
+    stdin: Option<&OwnedFd>,
+    stdout: impl AsFd,
+    stderr: impl AsFd,
+) -> io::Result<()> {
     rustix::process::setsid()?;
-    let null = rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-    rustix::stdio::dup2_stdin(&null)?;
+    match stdin {
+        Some(stdin) => rustix::stdio::dup2_stdin(stdin)?,
+        None => {
+            let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+            let null = rustix::fs::open("/dev/null", flags, Mode::empty())?;
+            rustix::stdio::dup2_stdin(&null)?;
+        }
+    }
     rustix::stdio::dup2_stdout(stdout)?;
     rustix::stdio::dup2_stderr(stderr)?;
     Ok(())
+}
+
+/// A file in memory with this text, which nobody can change.
+fn file_of(text: &str) -> io::Result<OwnedFd> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let mut file = std::fs::File::from(rustix::fs::memfd_create("input", flags)?);
+    io::Write::write_all(&mut file, text.as_bytes())?;
+    rustix::fs::seek(&file, SeekFrom::Start(0))?;
+    let seals = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
+    rustix::fs::fcntl_add_seals(&file, seals)?;
+    Ok(file.into())
 }
 
 fn limit(limits: &Limits) -> io::Result<()> {

@@ -135,3 +135,22 @@ fn what_cannot_be_looked_at_does_not_hide_the_rest() {
     assert_eq!(kinds, [directory.clone(), lost, directory.clone(), directory.clone(), directory]);
     assert!(seen.iter().all(|it| it.content.is_none()));
 }
+
+#[test]
+fn a_program_reads_the_input_that_it_is_given_and_cannot_change_it() {
+    let world = world();
+    let mut session = sandbox().enter(&world.prepared).expect("a session");
+    let long = "a line with a ' and a \" in it\n".repeat(20_000);
+    let argv = |text: &str| ["bash", "-c", text].map(str::to_owned).to_vec();
+    let fed = Command::Fed { argv: argv("cat > copy; wc -c < copy"), stdin: long.clone() };
+    let fed = session.execute(&fed, None, &Limits::default()).expect("the first");
+    assert_eq!(text(&fed.stdout.bytes), format!("{}\n", long.len()));
+    let seen = session.look(&["/home/user/copy".to_owned()]).expect("a look");
+    assert_eq!(seen[0].content.as_ref().map(|it| &*it.bytes), Some(long.as_bytes()));
+    let write = "echo more >> /proc/self/fd/0; head -c 100M /dev/zero >> /dev/stdin; cat";
+    let write = Command::Fed { argv: argv(write), stdin: "kept".to_owned() };
+    let write = session.execute(&write, None, &Limits::default()).expect("the second");
+    assert_eq!(text(&write.stdout.bytes), "kept");
+    let without = session.execute(&shell("cat"), None, &Limits::default()).expect("the third");
+    assert_eq!((without.end, without.stdout.total), (End::Exit(0), 0));
+}
