@@ -17,8 +17,8 @@ use std::{
 };
 
 pub use backend::{
-    BackendConfig, BackendKind, CustomBody, CustomHttp, EmbeddedModel, Method, Output, Price,
-    Transport, UsagePointers, Way,
+    BackendConfig, BackendKind, CustomBody, CustomHttp, EmbeddedModel, HostPort, Method, Output,
+    Price, SandboxedProgram, Transport, UsagePointers, Way,
 };
 pub(crate) use backend::{decode_response_format, decode_sampling};
 pub use defaults::CaseDefaults;

@@ -3,24 +3,23 @@
 use std::{
     collections::BTreeMap,
     io::{self, BufReader, BufWriter, Write as _},
-    mem::MaybeUninit,
-    net::Shutdown,
+    net::{Shutdown, TcpListener},
     os::{
         fd::{AsFd as _, OwnedFd},
         unix::{net::UnixStream, process::CommandExt as _},
     },
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Stdio},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
-
 use crate::{
+    descriptor,
     execution::{Command, Execution, Limits, Look, Output},
+    gateway,
     protocol::{self, Errand, Job, Load, Report, Request, Seen, receive, receive_json, send_json},
-    sandbox::{Engine, Failure, Visit},
+    sandbox::{Engine, Failure, Openings, Stopper, Visit},
     tree::{Unsent, send_tree},
     world::Prepared,
 };
@@ -66,7 +65,12 @@ impl Namespaces {
 }
 
 impl Engine for Namespaces {
-    fn visit<'s>(&'s self, prepared: &Prepared) -> Result<Box<dyn Visit + 's>, Failure> {
+    fn visit<'s>(
+        &'s self,
+        prepared: &Prepared,
+        openings: &Openings,
+    ) -> Result<Box<dyn Visit + 's>, Failure> {
+        let paths = openings.paths.iter().map(|path| text_of(path)).collect::<Result<_, _>>()?;
         let live = self.live()?;
         let (live, visit) = match live.visit(prepared) {
             // It was about to end, and nothing is lost: another can be asked.
@@ -82,7 +86,15 @@ impl Engine for Namespaces {
         }
         let (tree, connection) = visit?;
         let (connection, prepared) = (BufReader::new(connection), prepared.clone());
-        Ok(Box::new(Guest { host: self, live, tree, connection, prepared }))
+        let mut guest =
+            Guest { host: self, live, tree, connection, prepared, paths, gateway: None };
+        if let Some(gateway) = &openings.gateway {
+            let opened = guest.open().and_then(|listener| {
+                gateway.open(listener).map_err(|error| Failure::Setup(error.to_string()))
+            });
+            guest.gateway = Some(opened?);
+        }
+        Ok(Box::new(guest))
     }
 }
 
@@ -95,9 +107,25 @@ struct Guest<'s> {
     tree: Arc<u32>,
     connection: BufReader<UnixStream>,
     prepared: Prepared,
+    paths: Vec<String>,
+    gateway: Option<gateway::Open>,
 }
 
 impl Guest<'_> {
+    /// Has a way out made. What listens there is in the world, who accepts is here.
+    fn open(&mut self) -> Result<TcpListener, Failure> {
+        self.ask(&Request::Open, Duration::ZERO, |from| {
+            // Nothing is in the buffer: an answer comes only to a request.
+            let (_, listener) = descriptor::receive(from.get_ref())?;
+            let answer: Result<(), String> = receive_json(from)?;
+            let none = || io::Error::other("there is no socket with the answer");
+            match answer {
+                Ok(()) => Ok(Ok(listener.ok_or_else(none)?.into())),
+                Err(why) => Ok(Err(why)),
+            }
+        })
+    }
+
     /// Sends a request, and reads what is answered.
     fn ask<T>(
         &mut self,
@@ -155,6 +183,8 @@ impl Visit for Guest<'_> {
             directory: directory.unwrap_or(&self.prepared.directory).to_owned(),
             variables: self.prepared.variables.clone(),
             processes: self.prepared.processes.clone(),
+            paths: self.paths.clone(),
+            is_open: self.gateway.is_some(),
         };
         self.ask(&Request::Execute(Box::new(job)), limits.time, |from| {
             let report: Report = match receive_json::<Result<_, String>>(from)? {
@@ -163,6 +193,10 @@ impl Visit for Guest<'_> {
             };
             Ok(Ok(report.with([receive(from)?, receive(from)?])))
         })
+    }
+
+    fn stopper(&self) -> io::Result<Stopper> {
+        self.connection.get_ref().try_clone().map(Stopper)
     }
 
     fn look(&mut self, paths: &[String]) -> Result<Vec<Look>, Failure> {
@@ -346,12 +380,7 @@ impl Live {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_read_timeout(Some(self.patience))?;
         ours.set_write_timeout(Some(self.patience))?;
-        let descriptors = [theirs.as_fd()];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut ancillary = SendAncillaryBuffer::new(&mut space);
-        ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
-        let byte = [errand.byte()];
-        sendmsg(&self.control, &[io::IoSlice::new(&byte)], &mut ancillary, SendFlags::NOSIGNAL)?;
+        descriptor::send(&self.control, errand.byte(), Some(theirs.as_fd()))?;
         Ok(ours)
     }
 }
@@ -363,6 +392,12 @@ impl Drop for Live {
         let _ = process.kill();
         let _ = process.wait();
     }
+}
+
+fn text_of(path: &Path) -> Result<String, Failure> {
+    let text = path.to_str().filter(|text| text.starts_with('/'));
+    let wrong = || Failure::Setup(format!("{} cannot be shared", path.display()));
+    text.map(str::to_owned).ok_or_else(wrong)
 }
 
 /// Whether there is nobody at the other end any more.
@@ -406,7 +441,7 @@ mod tests {
             processes: Vec::new(),
         };
         let start = Instant::now();
-        assert!(matches!(engine.visit(&prepared), Err(Failure::Died(_))));
+        assert!(matches!(engine.visit(&prepared, &Openings::default()), Err(Failure::Died(_))));
         let live = engine.live().unwrap();
         assert!(live.unload(7).is_err());
         // What fits is taken, and never answered.
@@ -416,6 +451,8 @@ mod tests {
             connection: BufReader::new(live.connect(Errand::Visit).unwrap()),
             prepared,
             live,
+            paths: Vec::new(),
+            gateway: None,
         };
         let long = Command::Shell("x".repeat(16 << 20));
         let brief = Limits { time: Duration::ZERO, ..Limits::default() };

@@ -48,6 +48,9 @@ impl Errand {
 /// What is asked for in a world.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Request {
+    /// A way out is wanted, before anything is executed: one byte goes back, with the socket that listens in the world,
+    /// and an empty answer.
+    Open,
     /// A [`Report`] and two streams go back. The first one makes the world.
     Execute(Box<Job>),
     /// Paths to look at: an entry for each goes back, and what there is of its content.
@@ -72,6 +75,10 @@ pub(crate) struct Job {
     pub(crate) directory: String,
     pub(crate) variables: BTreeMap<String, String>,
     pub(crate) processes: Vec<Vec<String>>,
+    /// Paths of the host that are found in the world as well.
+    pub(crate) paths: Vec<String>,
+    /// Whether there is a way out.
+    pub(crate) is_open: bool,
 }
 
 /// What came of a [`Job`]; the bytes of the streams follow.

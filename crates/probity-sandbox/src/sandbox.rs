@@ -1,6 +1,8 @@
 //! The sandbox as programs use it.
 
 use std::{
+    io,
+    os::unix::net::UnixStream,
     path::{Path, PathBuf},
     sync::{Condvar, Mutex, PoisonError},
     thread::available_parallelism,
@@ -10,6 +12,7 @@ use std::{
 use crate::{
     cache::{Cache, Key},
     execution::{Command, End, Execution, Limits, Look},
+    gateway::Gateway,
     probe::{self, Means, Obstacle},
     world::{Preparation, PrepareError, Prepared, World},
 };
@@ -64,6 +67,7 @@ const SETUP: Limits = Limits {
     time: Duration::from_secs(30),
     cpu: Duration::from_secs(30),
     memory: 1 << 30,
+    space: 1 << 30,
     disk: 256 << 20,
     file: 64 << 20,
     processes: 64,
@@ -80,11 +84,15 @@ pub(crate) trait Engine: std::fmt::Debug + Send + Sync {
         command: &Command,
         limits: &Limits,
     ) -> Result<Execution, Failure> {
-        self.visit(prepared)?.execute(command, None, limits)
+        self.visit(prepared, &Openings::default())?.execute(command, None, limits)
     }
 
     /// Goes to a world that nobody else sees.
-    fn visit<'s>(&'s self, prepared: &Prepared) -> Result<Box<dyn Visit + 's>, Failure>;
+    fn visit<'s>(
+        &'s self,
+        prepared: &Prepared,
+        openings: &Openings,
+    ) -> Result<Box<dyn Visit + 's>, Failure>;
 }
 
 /// A visit of a world.
@@ -97,6 +105,29 @@ pub(crate) trait Visit: std::fmt::Debug + Send {
     ) -> Result<Execution, Failure>;
 
     fn look(&mut self, paths: &[String]) -> Result<Vec<Look>, Failure>;
+
+    fn stopper(&self) -> io::Result<Stopper>;
+}
+
+/// What of this machine a session has beside its world and the tools.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Openings {
+    /// Files and directories that are found in the world where they are on this machine, and can be read there.
+    pub paths: Vec<PathBuf>,
+    /// What can be reached of the network.
+    pub gateway: Option<Gateway>,
+}
+
+/// Ends a session from another thread: what is executed there ends, and nothing can be executed any more.
+#[derive(Debug)]
+pub struct Stopper(pub(crate) UnixStream);
+
+impl Stopper {
+    /// Ends the session.
+    pub fn stop(&self) {
+        // It fails if the other side is gone.
+        let _ = self.0.shutdown(std::net::Shutdown::Both);
+    }
 }
 
 /// A world that commands are executed in one after the other, each finding what the ones before it left. No process
@@ -104,6 +135,8 @@ pub(crate) trait Visit: std::fmt::Debug + Send {
 #[derive(Debug)]
 pub struct Session<'s> {
     sandbox: &'s Sandbox,
+    /// What talks to somebody outside mostly waits, and keeps nobody else from executing.
+    is_waiting: bool,
     visit: Box<dyn Visit + 's>,
 }
 
@@ -116,8 +149,13 @@ impl Session<'_> {
         directory: Option<&str>,
         limits: &Limits,
     ) -> Result<Execution, Failure> {
-        let _slot = self.sandbox.slots.take();
+        let _slot = (!self.is_waiting).then(|| self.sandbox.slots.take());
         self.visit.execute(command, directory, limits)
+    }
+
+    /// Something to end this session with while it executes.
+    pub fn stopper(&self) -> Result<Stopper, Failure> {
+        self.visit.stopper().map_err(|error| Failure::Setup(error.to_string()))
     }
 
     /// Looks at paths of the world, after something was executed there. Links on the way are followed.
@@ -185,7 +223,17 @@ impl Sandbox {
 
     /// Enters a world for several commands.
     pub fn enter(&self, prepared: &Prepared) -> Result<Session<'_>, Failure> {
-        Ok(Session { sandbox: self, visit: self.engine.visit(prepared)? })
+        self.enter_with(prepared, &Openings::default())
+    }
+
+    /// Enters a world that has openings.
+    pub fn enter_with(
+        &self,
+        prepared: &Prepared,
+        openings: &Openings,
+    ) -> Result<Session<'_>, Failure> {
+        let visit = self.engine.visit(prepared, openings)?;
+        Ok(Session { sandbox: self, is_waiting: openings.gateway.is_some(), visit })
     }
 
     /// Makes a world, whose setup runs in this sandbox. Trees are kept in `cache`; ages of files count from `now`.

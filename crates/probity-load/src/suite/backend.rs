@@ -3,6 +3,7 @@
 mod custom;
 mod embedded;
 mod keys;
+mod sandboxed;
 
 use std::collections::BTreeMap;
 
@@ -20,6 +21,7 @@ use probity_core::{
 
 pub use custom::{CustomBody, CustomHttp, Method, UsagePointers};
 pub use embedded::EmbeddedModel;
+pub use sandboxed::{HostPort, SandboxedProgram};
 pub(super) use keys::{KEY_IN_FILE, may_hold_key};
 use keys::{is_key, refuse_keys};
 
@@ -266,6 +268,8 @@ pub struct BackendConfig {
     pub output: Option<Output>,
     /// Variables that the program may see beside the usual ones.
     pub env: Vec<String>,
+    /// The sandbox that the program runs in.
+    pub sandbox: Option<SandboxedProgram>,
     /// The file that answers are replayed from, or that has the function or the model.
     pub file: Option<String>,
     /// How a model in this process is loaded and held to a form.
@@ -305,6 +309,7 @@ impl BackendConfig {
             transport: None,
             output: None,
             env: Vec::new(),
+            sandbox: None,
             file: None,
             embedded: EmbeddedModel::default(),
             config: None,
@@ -344,6 +349,7 @@ const KNOWN: &[&str] = &[
     "output",
     "output_pointer",
     "env",
+    "sandbox",
     "file",
     "config",
     "context",
@@ -397,6 +403,7 @@ fn decode_backend(name: &str, node: &Node, findings: &mut Findings) -> Option<Ba
         },
         output: decode_output(&mut fields),
         env: fields.texts("env"),
+        sandbox: sandboxed::decode(&mut fields),
         file: fields.text("file"),
         embedded: embedded::decode(&mut fields),
         config: decode_config(&mut fields),
@@ -539,7 +546,7 @@ type OfKind = fn(BackendKind) -> bool;
 
 /// Fields that only some kinds can use.
 const FOREIGN: &[(&[&str], OfKind)] = &[
-    (&["command", "transport", "output", "output_pointer"], BackendKind::is_program),
+    (&["command", "transport", "output", "output_pointer", "sandbox"], BackendKind::is_program),
     (&["env"], |kind| kind.is_program() || kind.is_function()),
     (&["file"], |kind| kind == BackendKind::Replay || kind.is_function() || kind.is_embedded()),
     (embedded::OWN, BackendKind::is_embedded),

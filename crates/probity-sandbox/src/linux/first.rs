@@ -21,8 +21,9 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Doing as _, base, filter, keeper, sys, wall};
+use super::{Doing as _, base, filter, sys, wall};
 use crate::{
+    descriptor,
     execution::{Command, End, Limits},
     protocol::Job,
 };
@@ -91,7 +92,7 @@ fn live(program: &Program, job: &Job, start: &Start) -> Result<(), String> {
     rustix::process::chdir(&*job.directory)
         .doing(&format!("changing to the directory {} of the world", job.directory))?;
     give_up_rights().doing("giving up capabilities")?;
-    wall::enclose().doing("enclosing the world (Landlock)")?;
+    wall::enclose(job.is_open).doing("enclosing the world (Landlock)")?;
     let listener = filter::install().doing("filtering system calls (seccomp)")?;
     tell(&start.teller, &Words::Started, Some(&listener)).doing("telling the supervisor")?;
     drop(listener);
@@ -268,7 +269,7 @@ fn limit(limits: &Limits) -> io::Result<()> {
     let processes = u64::from(limits.processes) + 2;
     let seconds = limits.cpu.as_secs() + u64::from(limits.cpu.subsec_nanos() > 0);
     for (resource, most) in [
-        (Resource::As, limits.memory),
+        (Resource::As, limits.space),
         (Resource::Core, 0),
         (Resource::Fsize, limits.file),
         (Resource::Memlock, 64 << 10),
@@ -311,7 +312,7 @@ pub(super) fn receive(notices: impl AsFd) -> io::Result<Option<Notice>> {
     if received.bytes == 0 {
         return Ok(None);
     }
-    let listener = keeper::descriptor(&mut ancillary);
+    let listener = descriptor::first(&mut ancillary);
     match (serde_json::from_slice(&words[..received.bytes])?, listener) {
         (Words::Failed(why), _) => Ok(Some(Notice::Failed(why))),
         (Words::Refused(why), _) => Ok(Some(Notice::Refused(why))),

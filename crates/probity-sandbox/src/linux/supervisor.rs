@@ -30,9 +30,10 @@ use super::{
     first::{self, Notice, Program, Start},
     keeper, load,
     memory::Meter,
-    sys,
+    sys, way_out,
 };
 use crate::{
+    descriptor,
     execution::{End, Limits, Output},
     protocol::{Job, Report, Request, Seen, receive_json, send, send_json},
     world::USER_ID,
@@ -44,8 +45,8 @@ const SETTING_UP: Duration = Duration::from_secs(20);
 const TICK: Duration = Duration::from_millis(50);
 /// Bytes of a file that are shown to who looks at it.
 const MOST_SEEN: u64 = 4 << 20;
-/// How many files, directories and links an execution may make.
-const INODES: u32 = 8192;
+/// How many bytes may be written for each file, directory or link that an execution may make.
+const BYTES_FOR_INODE: u64 = 8 << 10;
 
 /// The world of a visit.
 #[derive(Default)]
@@ -71,14 +72,24 @@ pub(super) fn serve(connection: UnixStream, keeper: Pid) -> io::Result<()> {
     let mut requests = BufReader::new(connection.try_clone()?);
     let mut answers = connection;
     let mut world = World::default();
+    let mut is_apart = false;
     loop {
         let request = match receive_json(&mut requests) {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
             request => request?,
         };
         match request {
+            Request::Open => {
+                let listener = match is_apart {
+                    true => Err("something was executed already".to_owned()),
+                    false => go_apart(keeper, &mut is_apart).and_then(|()| way_out::listen()),
+                };
+                descriptor::send(&answers, 0, listener.as_ref().ok().map(AsFd::as_fd))?;
+                send_json(&mut answers, &listener.map(drop))?;
+            }
             Request::Execute(job) => {
-                match execute(&job, &mut world, keeper, requests.get_ref().as_fd()) {
+                let visit = Visit { keeper, caller: requests.get_ref().as_fd() };
+                match execute(&job, &mut world, &mut is_apart, &visit) {
                     Ok((report, streams)) => {
                         send_json(&mut answers, &Ok::<_, String>(report))?;
                         streams.iter().try_for_each(|stream| send(&mut answers, stream))?;
@@ -125,17 +136,22 @@ fn content(path: &str) -> Option<Output> {
     Some(Output { bytes, total })
 }
 
+/// Who has to be there for an execution to go on.
+struct Visit<'v> {
+    keeper: Pid,
+    caller: BorrowedFd<'v>,
+}
+
 fn execute(
     job: &Job,
     world: &mut World,
-    keeper: Pid,
-    caller: BorrowedFd<'_>,
+    is_apart: &mut bool,
+    visit: &Visit<'_>,
 ) -> Result<(Report, [Vec<u8>; 2]), Trouble> {
     let program = Program::new(&job.command, job).map_err(Trouble::Request)?;
     let is_new = matches!(world, World::Unmade);
     if is_new {
-        sys::default_signals();
-        leave_for_namespaces(keeper).map_err(Trouble::World)?;
+        go_apart(visit.keeper, is_apart).map_err(Trouble::World)?;
         *world = World::Made(mount_world(job).map_err(Trouble::World)?);
     }
     let layers = match world {
@@ -144,7 +160,7 @@ fn execute(
         World::Unmade => return Err(Trouble::World("there is no world".to_owned())),
     };
     let (running, mut streams) = start(job, &program, is_new).map_err(Trouble::World)?;
-    let watched = Watch::new(running, &job.limits, caller).until_end(&mut streams);
+    let watched = Watch::new(running, &job.limits, visit.caller).until_end(&mut streams);
     if !is_new && !matches!(watched, Err(Trouble::World(_))) {
         rustix::mount::unmount("/proc", UnmountFlags::DETACH)
             .doing("unmounting /proc")
@@ -158,6 +174,16 @@ fn execute(
     let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
     let report = Report { end, totals, changes, refused, took_us };
     Ok((report, streams.map(|stream| stream.kept)))
+}
+
+/// Leaves for namespaces of its own, once.
+fn go_apart(keeper: Pid, is_apart: &mut bool) -> Result<(), String> {
+    if !*is_apart {
+        sys::default_signals();
+        leave_for_namespaces(keeper)?;
+        *is_apart = true;
+    }
+    Ok(())
 }
 
 fn leave_for_namespaces(keeper: Pid) -> Result<(), String> {
@@ -182,7 +208,8 @@ fn mount_world(job: &Job) -> Result<Layers, String> {
     let quiet = MountFlags::NOSUID | MountFlags::NODEV;
     // Nothing at all would mean as much as there is.
     let disk = job.limits.disk.max(1);
-    let size = CString::new(format!("mode=0755,size={disk},nr_inodes={INODES}"))
+    let inodes = (disk / BYTES_FOR_INODE).max(1024);
+    let size = CString::new(format!("mode=0755,size={disk},nr_inodes={inodes}"))
         .doing("options of the scratch")?;
     rustix::mount::mount("scratch", base::SCRATCH, "tmpfs", quiet, &*size)
         .doing("mounting a scratch in memory")?;
@@ -190,8 +217,9 @@ fn mount_world(job: &Job) -> Result<Layers, String> {
     for directory in [&upper, &work] {
         std::fs::create_dir(directory).doing("making a directory in the scratch")?;
     }
+    let points = base::make_points(&job.paths)?;
     let options = format!(
-        "lowerdir={}:{},upperdir={upper},workdir={work},userxattr",
+        "lowerdir={}:{}:{points},upperdir={upper},workdir={work},userxattr",
         lower.display(),
         base::LOWEST
     );
@@ -199,6 +227,7 @@ fn mount_world(job: &Job) -> Result<Layers, String> {
     rustix::mount::mount("world", base::ROOT, "overlay", quiet, &*options)
         .doing("mounting the overlay")?;
     base::mount_shared().doing("mounting what the host shares")?;
+    base::mount_paths(&job.paths)?;
     let open = |path: &str| keeper::open_directory(path).doing(path);
     let lower = [open(&lower.to_string_lossy())?, open(base::LOWEST)?];
     let upper = open(&upper)?;
