@@ -84,6 +84,9 @@ pub struct Details {
     /// What a transform made of the reply, which is what was checked; cut to a bounded size.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transformed: Option<String>,
+    /// Why nothing was executed where the case asks for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unexecuted: Option<String>,
     /// There was a reply beside the error.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub partial_reply: bool,

@@ -4,6 +4,7 @@
 //! in the module of the same name in `probity-run`.
 
 mod activation;
+mod agent;
 mod cases;
 mod command;
 mod compared;
@@ -16,6 +17,7 @@ mod size_impact;
 use serde::{Deserialize, Serialize};
 
 pub use activation::{Activation, SetFigures, SkillRouted};
+pub use agent::{AgentEnd, AgentWork, Agents};
 pub use command::{Detected, Detector, Detectors, Labelled};
 pub use compared::{CompareStats, JudgeStats};
 pub use confusion::{Confusion, Grid, Negatives};
@@ -50,6 +52,8 @@ pub struct KindSpec {
     /// Whether it is a program that asks and judges cases of its own. It needs no backend; it cannot
     /// be replayed, resumed within its cases, or judged again.
     pub is_external: bool,
+    /// Whether a model works on its cases with tools of ours, in a world.
+    pub acts: bool,
 }
 
 impl KindSpec {
@@ -82,6 +86,7 @@ impl KindSpec {
         compares: false,
         is_shell: false,
         is_external: false,
+        acts: false,
     };
 }
 
@@ -99,6 +104,11 @@ pub struct ChoiceRule {
 pub enum Judged {
     /// By its reply.
     ByReply,
+    /// By its reply, and what was kept of it stays.
+    ByReplyAndKept {
+        /// Why the work on the case did not come to its end.
+        unfinished: Option<String>,
+    },
     /// By what was kept of it alone.
     ByEvidence(Box<Classification>),
     /// Not at all: as it was found.
@@ -283,6 +293,8 @@ kinds! {
         Compared => effectiveness::Fold => Effectiveness;
     /// Does the size of a skill pay off?
     SizeImpact = "size_impact" in size_impact: Compared => size_impact::Fold => SizeImpact;
+    /// A model with tools works on a task in a world of its own.
+    Agent = "agent" in agent: AgentWork => agent::Fold => Agents;
     /// A program that runs cases of its own.
     Program = "program" in program: ProgramReport => program::Fold => Program;
 }

@@ -3,6 +3,7 @@
 //! Nothing here reads a file, is asynchronous, opens a socket, starts a process, reads a clock
 //! or draws a random number: the same input gives the same bytes on every machine.
 
+pub mod agent;
 pub mod baseline;
 pub mod calibration;
 pub mod case;

@@ -17,6 +17,10 @@ impl CaseRecord {
     pub fn why(&self) -> String {
         let expected = self.case.criteria.expected_classification;
         match (self.verdict, &self.error) {
+            (Verdict::Undecided, _) if self.classification.details.unexecuted.is_some() => {
+                let why = self.classification.details.unexecuted.as_deref().unwrap_or_default();
+                format!("nothing was executed, so the case is undecided: {why}")
+            }
             (Verdict::Undecided, _) if self.case.execution.is_some() => {
                 "`execution` needs a sandbox, and none ran, so the case is undecided".to_owned()
             }

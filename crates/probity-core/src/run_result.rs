@@ -44,6 +44,8 @@ pub struct RunResult<'a> {
     pub scored: &'a [Result<Value, String>],
     /// What the comparisons with other lanes came to; or why that is not known.
     pub selections: &'a [Result<Selection, String>],
+    /// Why the work on the case did not come to its end.
+    pub unfinished: Option<&'a str>,
 }
 
 /// What a transform made of a reply; none where there is no transform or no reply.

@@ -53,6 +53,10 @@ pub fn classify_again(
             };
             judged.with_evidence(evidence.clone())
         }
+        Some((_, evidence, kind::Judged::ByReplyAndKept { unfinished })) => {
+            let result = &RunResult { unfinished: unfinished.as_deref(), ..result.clone() };
+            by_reply(expectation, result, known).with_evidence(evidence.clone())
+        }
         Some((_, _, kind::Judged::ByReply)) | None => by_reply(expectation, result, known),
     };
     let verdict = expectation.verdict(&classification);

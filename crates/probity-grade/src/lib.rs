@@ -6,6 +6,7 @@
 
 mod accepted;
 pub mod again;
+pub mod agent;
 mod assertion;
 mod check;
 mod classify;

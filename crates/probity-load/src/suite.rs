@@ -1,5 +1,6 @@
 //! The suite file: what to run, against what, and how to judge it.
 
+mod agent;
 mod backend;
 mod defaults;
 mod examples;
@@ -16,6 +17,7 @@ use std::{
     sync::Arc,
 };
 
+pub use agent::AgentConfig;
 pub use backend::{
     BackendConfig, BackendKind, CustomBody, CustomHttp, EmbeddedModel, HostPort, Method, Output,
     Price, SandboxedProgram, Transport, UsagePointers, Way,

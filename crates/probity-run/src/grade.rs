@@ -57,6 +57,8 @@ pub(crate) struct Received<'a> {
     pub(crate) scored: &'a [Result<Value, String>],
     /// What comparisons with other lanes came to.
     pub(crate) selections: &'a [Result<Selection, String>],
+    /// Why the work on the case did not come to its end.
+    pub(crate) unfinished: Option<&'a str>,
 }
 
 /// Says what a case came to.
@@ -113,7 +115,8 @@ fn with_result<T>(
     received: Received<'_>,
     judge: impl FnOnce(&Expectation<'static>, &RunResult<'_>) -> T,
 ) -> T {
-    let Received { reply, made, error, chosen, assessments, scored, selections } = received;
+    let Received { reply, made, error, chosen, assessments, scored, selections, unfinished } =
+        received;
     let (backend, spent) = (&handle.subject.backend, handle.spent());
     let exchanges = exchanges(handle.asked());
     let answer = reply.map(Reply::answer);
@@ -143,6 +146,7 @@ fn with_result<T>(
         assessments,
         scored,
         selections,
+        unfinished,
     };
     judge(&case.expectation, &result)
 }

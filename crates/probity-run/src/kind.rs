@@ -4,6 +4,7 @@
 //! `probity-core`. Modules here that are named after no kind are what several of them share.
 
 mod activation;
+mod agent;
 pub(crate) mod assess;
 mod choosing;
 mod command;
@@ -78,6 +79,7 @@ pub(crate) fn open(
         RunnerKind::Confusion => choosing::open(confusion::RULES, runner, site, report)?,
         RunnerKind::Effectiveness => comparing::open(effectiveness::RULES, runner, site, report)?,
         RunnerKind::SizeImpact => comparing::open(size_impact::RULES, runner, site, report)?,
+        RunnerKind::Agent => agent::open(runner, site, report)?,
         RunnerKind::Program => Arc::new(program::open(runner, site)),
     })
 }
@@ -106,6 +108,11 @@ pub(crate) trait Kind: Debug + Send + Sync {
     /// filled in.
     fn sent_bytes(&self, _case: &TestCase, filled: Option<&Request>) -> u64 {
         filled.map_or(0, Request::bytes)
+    }
+
+    /// What a case asks, completed by what the kind says to a model.
+    fn complete(&self, _case: &TestCase, filled: Request) -> Request {
+        filled
     }
 
     /// The group of a case, if a limit takes some of each group.

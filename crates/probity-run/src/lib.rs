@@ -33,3 +33,4 @@ pub mod scripts;
 pub mod source;
 mod tracker;
 mod worker;
+mod worlds;

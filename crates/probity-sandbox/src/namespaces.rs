@@ -10,7 +10,10 @@ use std::{
     },
     path::{Path, PathBuf},
     process::{Child, Stdio},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -86,8 +89,9 @@ impl Engine for Namespaces {
         }
         let (tree, connection) = visit?;
         let (connection, prepared) = (BufReader::new(connection), prepared.clone());
+        let (gateway, stopped) = (None, Arc::default());
         let mut guest =
-            Guest { host: self, live, tree, connection, prepared, paths, gateway: None };
+            Guest { host: self, live, tree, connection, prepared, paths, gateway, stopped };
         if let Some(gateway) = &openings.gateway {
             let opened = guest.open().and_then(|listener| {
                 gateway.open(listener).map_err(|error| Failure::Setup(error.to_string()))
@@ -109,6 +113,8 @@ struct Guest<'s> {
     prepared: Prepared,
     paths: Vec<String>,
     gateway: Option<gateway::Open>,
+    /// Whether somebody has ended it.
+    stopped: Arc<AtomicBool>,
 }
 
 impl Guest<'_> {
@@ -144,6 +150,9 @@ impl Guest<'_> {
             Ok(answer) => answer.map_err(Failure::Setup),
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
                 Err(Failure::Setup(error.to_string()))
+            }
+            Err(_) if self.stopped.load(Ordering::Relaxed) => {
+                Err(Failure::Died("the session was ended".to_owned()))
             }
             Err(error) => {
                 // What may still come would be taken for an answer to something else.
@@ -195,10 +204,6 @@ impl Visit for Guest<'_> {
         })
     }
 
-    fn stopper(&self) -> io::Result<Stopper> {
-        self.connection.get_ref().try_clone().map(Stopper)
-    }
-
     fn look(&mut self, paths: &[String]) -> Result<Vec<Look>, Failure> {
         let time = Duration::ZERO;
         self.ask(&Request::Look(paths.to_vec()), time, |from| {
@@ -215,6 +220,11 @@ impl Visit for Guest<'_> {
             };
             paths.iter().map(look).collect::<io::Result<_>>().map(Ok)
         })
+    }
+
+    fn stopper(&self) -> Stopper {
+        // Without another descriptor the session ends when its command does.
+        Stopper::new(self.connection.get_ref().try_clone().ok(), Arc::clone(&self.stopped))
     }
 }
 
@@ -453,6 +463,7 @@ mod tests {
             live,
             paths: Vec::new(),
             gateway: None,
+            stopped: Arc::default(),
         };
         let long = Command::Shell("x".repeat(16 << 20));
         let brief = Limits { time: Duration::ZERO, ..Limits::default() };

@@ -1,10 +1,13 @@
 //! The sandbox as programs use it.
 
 use std::{
-    io,
+    net::Shutdown,
     os::unix::net::UnixStream,
     path::{Path, PathBuf},
-    sync::{Condvar, Mutex, PoisonError},
+    sync::{
+        Arc, Condvar, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     thread::available_parallelism,
     time::{Duration, SystemTime},
 };
@@ -106,7 +109,7 @@ pub(crate) trait Visit: std::fmt::Debug + Send {
 
     fn look(&mut self, paths: &[String]) -> Result<Vec<Look>, Failure>;
 
-    fn stopper(&self) -> io::Result<Stopper>;
+    fn stopper(&self) -> Stopper;
 }
 
 /// What of this machine a session has beside its world and the tools.
@@ -118,15 +121,25 @@ pub struct Openings {
     pub gateway: Option<Gateway>,
 }
 
-/// Ends a session from another thread: what is executed there ends, and nothing can be executed any more.
+/// Ends a session from another thread: what runs in it is killed, and nothing more is executed.
 #[derive(Debug)]
-pub struct Stopper(pub(crate) UnixStream);
+pub struct Stopper {
+    connection: Option<UnixStream>,
+    stopped: Arc<AtomicBool>,
+}
 
 impl Stopper {
+    pub(crate) fn new(connection: Option<UnixStream>, stopped: Arc<AtomicBool>) -> Self {
+        Self { connection, stopped }
+    }
+
     /// Ends the session.
     pub fn stop(&self) {
-        // It fails if the other side is gone.
-        let _ = self.0.shutdown(std::net::Shutdown::Both);
+        self.stopped.store(true, Ordering::Relaxed);
+        if let Some(connection) = &self.connection {
+            // It fails if the session has ended already.
+            let _ = connection.shutdown(Shutdown::Both);
+        }
     }
 }
 
@@ -153,14 +166,14 @@ impl Session<'_> {
         self.visit.execute(command, directory, limits)
     }
 
-    /// Something to end this session with while it executes.
-    pub fn stopper(&self) -> Result<Stopper, Failure> {
-        self.visit.stopper().map_err(|error| Failure::Setup(error.to_string()))
-    }
-
     /// Looks at paths of the world, after something was executed there. Links on the way are followed.
     pub fn look(&mut self, paths: &[String]) -> Result<Vec<Look>, Failure> {
         self.visit.look(paths)
+    }
+
+    /// What ends the session from another thread.
+    pub fn stopper(&self) -> Stopper {
+        self.visit.stopper()
     }
 }
 

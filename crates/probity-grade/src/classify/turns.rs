@@ -17,6 +17,8 @@ use crate::compile::{Expectation, in_turn};
 
 /// The score of a conversation in which the model did not stop calling tools.
 const MAX_STEPS: &str = "max-steps";
+/// The score of work that did not come to its end.
+const FINISHED: &str = "finished";
 /// The score of a turn that was not reached.
 const REACHED: &str = "reached";
 
@@ -28,6 +30,10 @@ pub(super) fn judge(
     facts: &mut Facts,
 ) {
     judge_steps(expectation, result.exchanges, fired, facts);
+    if let Some(why) = result.unfinished {
+        facts.scores.insert(0, Score::new(FINISHED, Some(why.to_owned())));
+        fired.push(mismatch(FINISHED.to_owned(), why.to_owned()));
+    }
     if expectation.turns.is_empty() {
         return;
     }

@@ -11,7 +11,7 @@ use probity_core::{
 };
 use serde_json::Value;
 
-use super::{WrittenAt, check_texts, runner::Surroundings};
+use super::{AgentConfig, WrittenAt, check_texts, runner::Surroundings};
 use crate::{
     case::{Fields, Findings, ask_of, criteria, prompt_vars},
     template,
@@ -35,6 +35,9 @@ pub(super) const KEYS: &[&str] = &[
     "transform",
     "scorer_errors",
 ];
+
+/// Those of them that say what a model is asked with beside the prompt. Tools of ours need nothing of the kind.
+pub(super) const ASKING_KEYS: &[&str] = &["tool_choice", "response_format"];
 
 /// What every case of a runner has, unless it says otherwise.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -151,6 +154,7 @@ impl CaseDefaults {
 pub(super) fn decode(
     fields: &mut Fields<'_, '_>,
     user: Option<SimulatedUser>,
+    agent: Option<&AgentConfig>,
     surroundings: &Surroundings<'_>,
 ) -> Arc<CaseDefaults> {
     let assertions = fields.get("assert").map(Node::items).unwrap_or_default();
@@ -159,7 +163,10 @@ pub(super) fn decode(
     let place = |node: &Node, what: &str| surroundings.place(node, format!("{what} of the runner"));
     Arc::new(CaseDefaults {
         prompt_vars: prompt_vars(fields, surroundings.folder),
-        ask: ask_of(fields, surroundings.folder),
+        ask: match agent {
+            Some(agent) => AskSpec { tools: Some(agent.spec.definitions()), ..AskSpec::default() },
+            None => ask_of(fields, surroundings.folder),
+        },
         criteria,
         user,
         shuffle_choices: fields.count("shuffle_choices", 0..=u64::MAX),

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, path::Path, sync::Arc, time::Duration};
 
 use super::{
-    CaseDefaults, PanelConfig, PromptConfig, WrittenAt,
+    AgentConfig, CaseDefaults, PanelConfig, PromptConfig, WrittenAt, agent,
     backend::{BackendConfig, BackendKind, decode_timeout, is_plain},
     defaults, panel, prompt, user,
 };
@@ -82,6 +82,8 @@ pub struct RunnerConfig {
     pub known_backends: Vec<String>,
     /// The program that runs its cases, with its arguments.
     pub command: Vec<String>,
+    /// How a model works on its cases, if it does so with tools of ours.
+    pub agent: Option<AgentConfig>,
 }
 
 impl RunnerConfig {
@@ -240,6 +242,7 @@ fn decode_runner(
         fields.findings().error("bad-value", &node.span, message);
     }
     let user = user::decode(known, &mut fields);
+    let agent = agent::decode(kind, &mut fields, surroundings);
     // `true` asks for the usual ones, which are those of the suite where it has some.
     let is_usual = |node: &&Node| node.value == NodeValue::Bool(true);
     let own = fields.get("gates");
@@ -257,7 +260,7 @@ fn decode_runner(
         dataset_config: decode_dataset_config(&mut fields),
         env: fields.texts("env"),
         system: fields.get("system").and_then(Node::as_str).map(ToOwned::to_owned),
-        defaults: defaults::decode(&mut fields, user.part, surroundings),
+        defaults: defaults::decode(&mut fields, user.part, agent.as_ref(), surroundings),
         allow_code: fields.boolean("allow_code").unwrap_or(surroundings.allow_code),
         repeat: fields
             .count("repeat", 1..=MOST_REPEATS)
@@ -282,6 +285,7 @@ fn decode_runner(
         user: user.backend.or_else(|| surroundings.user.cloned()),
         known_backends: known.iter().map(|it| it.name.clone()).collect(),
         command: fields.texts("command"),
+        agent,
         prompts,
         backends,
     };
@@ -393,7 +397,8 @@ fn check_keys(node: &Node, kind: RunnerKind, fields: &mut Fields<'_, '_>) {
     }
     // Cases whose answers are judged by what they say are completed.
     let completed = if own.contains(&"assert") { defaults::KEYS } else { &[] };
-    let has = |key: &str| own.contains(&key) || completed.contains(&key);
+    let is_asked = |key: &str| kind.spec().acts && defaults::ASKING_KEYS.contains(&key);
+    let has = |key: &str| own.contains(&key) || (completed.contains(&key) && !is_asked(key));
     for key in of_some().into_iter().filter(|key| !has(key)) {
         if fields.get(key).is_none() {
             continue;

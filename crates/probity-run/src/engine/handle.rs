@@ -173,6 +173,11 @@ impl Handle {
         self.shared.settings.seed
     }
 
+    /// How much time is left for the case.
+    pub(crate) fn time_left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
+
     /// What was used so far.
     pub(crate) fn spent(&self) -> &Spent {
         &self.spent

@@ -1,6 +1,6 @@
 //! Any prompt, any expectation: one question, or a conversation.
 
-mod talk;
+pub(super) mod talk;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use super::{Asking, Calls, Kind, Questions, Running, Work, assess::assess, contest, similar};
 use crate::{
+    backend::Reply,
     engine::{Ended, Handle, Unanswered, failed, finish},
     grade::{self, Received},
     source::Prepared,
@@ -123,26 +124,36 @@ impl Work for Answer {
             let said = serde_json::to_string(&said).unwrap_or_default();
             input = InputDigest::of([&input.0[..], asking.user.as_bytes(), said.as_bytes()]);
         }
-        let asserted: Vec<&[Assertion]> = asking.case.asserted().map(|it| it.1).collect();
-        if !asserted.iter().any(|it| asks_others(it)) {
-            return input;
-        }
-        let asserted = match asserted.as_slice() {
-            [only] => serde_json::to_string(only),
-            several => serde_json::to_string(several),
-        };
-        let asserted = asserted.unwrap_or_default();
-        let helpers = [asking.embedder, asking.reranker].into_iter();
-        let helpers = helpers.map(str::as_bytes).filter(|it| !it.is_empty());
-        let parts = [&input.0[..], asking.judge.as_bytes(), asserted.as_bytes()];
-        let both_orders = asking.swap && contest::is_compared(asking.case);
-        let orders = both_orders.then_some(&b"both"[..]);
-        InputDigest::of(parts.into_iter().chain(helpers).chain(orders))
+        judged_input(input, asking)
     }
 
     fn run(self: Arc<Self>, case: Prepared, handle: Handle) -> Running {
         Box::pin(async move { answer(&self, case, handle).await })
     }
+}
+
+/// What decides about a reply beside the reply itself: those who are asked about it, and what.
+fn judged_input(input: InputDigest, asking: &Asking<'_>) -> InputDigest {
+    let asserted: Vec<&[Assertion]> = asking.case.asserted().map(|it| it.1).collect();
+    if !asserted.iter().any(|it| asks_others(it)) {
+        return input;
+    }
+    let asserted = match asserted.as_slice() {
+        [only] => serde_json::to_string(only),
+        several => serde_json::to_string(several),
+    };
+    let asserted = asserted.unwrap_or_default();
+    let helpers = [asking.embedder, asking.reranker].into_iter();
+    let helpers = helpers.map(str::as_bytes).filter(|it| !it.is_empty());
+    let parts = [&input.0[..], asking.judge.as_bytes(), asserted.as_bytes()];
+    let both_orders = asking.swap && contest::is_compared(asking.case);
+    let orders = both_orders.then_some(&b"both"[..]);
+    InputDigest::of(parts.into_iter().chain(helpers).chain(orders))
+}
+
+/// All that a result depends on, where nothing is said after the first question but what follows from it.
+pub(super) fn input_of(asking: &Asking<'_>) -> InputDigest {
+    judged_input(asking.plain(), asking)
 }
 
 async fn answer(work: &Answer, case: Prepared, mut handle: Handle) -> Result<Ended, Aborted> {
@@ -152,9 +163,19 @@ async fn answer(work: &Answer, case: Prepared, mut handle: Handle) -> Result<End
         Ok(reply) => reply,
         Err(unanswered) => return failed(case, None, handle, unanswered),
     };
+    judge(case, handle, reply, None).await
+}
+
+/// Judges the last reply to a case, and asks those about it whom the case names.
+pub(super) async fn judge(
+    case: Prepared,
+    mut handle: Handle,
+    reply: Reply,
+    unfinished: Option<&str>,
+) -> Result<Ended, Aborted> {
     let rubrics = case.expectation.inquiries().len();
     let made = grade::made(&case, &handle, &reply);
-    let received = Received { reply: Some(&reply), made: &made, ..Received::default() };
+    let received = Received { reply: Some(&reply), made: &made, unfinished, ..Received::default() };
     let scored = match score(&case, received, &mut handle).await {
         Ok(scored) => scored,
         Err(unanswered) => return failed(case, Some(reply), handle, unanswered),

@@ -336,7 +336,8 @@ impl Sums {
             categories: case.category.iter().map(|it| (it.clone(), 1)).collect(),
             prompt_bytes: requests.iter().map(|it| kind.sent_bytes(case, it.as_ref())).collect(),
             needs: {
-                let talk = (!case.conversation.is_one_question()).then_some(Need::Conversation);
+                let talks = !case.conversation.is_one_question() || kind.spec().acts;
+                let talk = talks.then_some(Need::Conversation);
                 requests.iter().flatten().flat_map(Request::needs).chain(talk).collect()
             },
             calls: kind.calls(case),

@@ -120,13 +120,14 @@ impl Cases {
         if !in_template && !examples.is_empty() {
             self.put_before(&mut said.messages, &examples)?;
         }
-        Ok(Request {
+        let filled = Request {
             tools: tools.clone().unwrap_or(said.tools),
             tool_choice: tool_choice.clone().or(said.tool_choice),
             response_format: response_format.clone().or(said.response_format),
             sampling: sampling.or(&said.sampling).or(&self.prompt.sampling),
             messages: said.messages,
-        })
+        };
+        Ok(self.kind.complete(case, filled))
     }
 
     /// The conversation of a case. Instructions go before it if it does not begin with some.

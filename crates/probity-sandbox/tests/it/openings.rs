@@ -8,9 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use probity_sandbox::{
-    Address, Command, Execution, Failure, Gateway, Limits, Openings, execution::End,
-};
+use probity_sandbox::{Address, Command, Execution, Failure, Gateway, Limits, Openings};
 
 use crate::common::{Playground, as_nobody, lines, sandbox, text};
 
@@ -133,27 +131,4 @@ fn without_a_gateway_there_is_no_network_at_all() {
     let world = Playground::new("closed", |_| {});
     let execution = world.shell(&send(3128, "hello"));
     assert!(text(&execution.stdout.bytes).starts_with("no: "), "{execution:?}");
-}
-
-#[test]
-fn a_session_can_be_ended_while_it_executes() {
-    let world = Playground::new("stopped", |_| {});
-    let mut session = sandbox().enter(&world.prepared).expect("a session");
-    let stopper = session.stopper().expect("a stopper");
-    let limits = Limits { time: std::time::Duration::from_secs(50), ..Limits::default() };
-    let outcome = std::thread::scope(|scope| {
-        let command = Command::Shell("sleep 1000".to_owned());
-        let session = &mut session;
-        let run = scope.spawn(move || session.execute(&command, None, &limits));
-        while crate::hostile::processes_with(world.mark()).is_empty() {
-            std::thread::yield_now();
-        }
-        stopper.stop();
-        run.join().expect("a thread")
-    });
-    assert!(matches!(outcome, Err(Failure::Died(_))), "{outcome:?}");
-    while !crate::hostile::processes_with(world.mark()).is_empty() {
-        std::thread::yield_now();
-    }
-    assert_eq!(world.shell("exit 3").end, End::Exit(3));
 }

@@ -154,3 +154,20 @@ fn a_program_reads_the_input_that_it_is_given_and_cannot_change_it() {
     let without = session.execute(&shell("cat"), None, &Limits::default()).expect("the third");
     assert_eq!((without.end, without.stdout.total), (End::Exit(0), 0));
 }
+
+#[test]
+fn a_session_can_be_ended_from_another_thread() {
+    let world = world();
+    let mut session = sandbox().enter(&world.prepared).expect("a session");
+    session.execute(&shell("true"), None, &Limits::default()).expect("a first command");
+    let stopper = session.stopper();
+    let limits = Limits { time: std::time::Duration::from_mins(5), ..Limits::default() };
+    let ended = std::thread::scope(|scope| {
+        let running = scope.spawn(|| session.execute(&shell("sleep 1000"), None, &limits));
+        stopper.stop();
+        running.join().expect("a thread")
+    });
+    assert!(matches!(ended, Err(Failure::Died(_))), "{ended:?}");
+    // Those who visit another world have lost nothing.
+    assert_eq!(text(&world.shell("cat a.txt").stdout.bytes), "alpha\n");
+}

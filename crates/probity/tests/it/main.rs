@@ -5,6 +5,7 @@
 mod acceptance;
 mod action;
 mod adapters;
+mod agents;
 mod around;
 mod backends;
 mod baseline;

@@ -184,7 +184,7 @@ fn of_user(unanswered: Unanswered) -> Unanswered {
 }
 
 /// The reply with an id for each call, since results refer to them. Not every server gives one.
-fn with_ids(mut reply: Reply, request: &Request) -> Reply {
+pub(in crate::kind) fn with_ids(mut reply: Reply, request: &Request) -> Reply {
     let before = request.messages.iter().flat_map(Message::tool_calls).count();
     for (at, call) in reply.tool_calls.iter_mut().enumerate() {
         if call.id.as_ref().is_none_or(String::is_empty) {
@@ -195,7 +195,7 @@ fn with_ids(mut reply: Reply, request: &Request) -> Reply {
 }
 
 /// A reply as a message that the conversation goes on from.
-fn message_of(reply: &Reply) -> Message {
+pub(in crate::kind) fn message_of(reply: &Reply) -> Message {
     let text = (!reply.is_blank()).then(|| Part::Text(reply.text.as_str().into()));
     let calls = reply.tool_calls.iter().cloned().map(Part::ToolCall);
     Message { role: Role::Assistant, content: text.into_iter().chain(calls).collect() }

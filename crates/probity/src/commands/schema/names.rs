@@ -5,6 +5,7 @@
 //! assertions in all their spellings, and `"@assertion"` for every assertion.
 
 use probity_core::{
+    agent::{AgentTool, Protocol},
     case::CommandCheck,
     classification::{Class, Rule, Verdict},
     consistency::{DivergenceKind, Without},
@@ -17,7 +18,7 @@ use probity_core::{
     failure::ErrorKind,
     gate::{GateStatus, Metric},
     judging::PolicySeverity,
-    kind::RunnerKind,
+    kind::{AgentEnd, RunnerKind},
     opinion::Combine,
     reading::{ExtractName, Take, Uncounted, Until},
     record::Source,
@@ -34,7 +35,10 @@ const MARK: char = '@';
 type List = fn() -> Vec<String>;
 
 /// The lists by the names that schemas know them by.
-pub(super) const LISTS: [(&str, List); 48] = [
+pub(super) const LISTS: [(&str, List); 51] = [
+    ("agent_end", || of(AgentEnd::ALL.map(AgentEnd::as_str))),
+    ("agent_protocol", || of(Protocol::ALL.map(Protocol::as_str))),
+    ("agent_tool", || of(AgentTool::ALL.map(AgentTool::as_str))),
     ("assertion", assertions),
     ("backend_function", || backends(BackendKind::is_function)),
     ("backend_kind", || of(BackendKind::ALL.map(BackendKind::as_str))),

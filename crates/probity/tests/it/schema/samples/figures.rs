@@ -17,7 +17,8 @@ use probity_core::{
     failure::ErrorKind,
     gate::{Bound, Decimal, Gate, GateStatus, Metric},
     kind::{
-        Detected, Evidence, FailFast, Figures, Fold, Labelled, ProgramReport, RunnerKind, Seen,
+        AgentEnd, AgentWork, Detected, Evidence, FailFast, Figures, Fold, Labelled, ProgramReport,
+        RunnerKind, Seen,
     },
     metrics::{Flaky, Latency, ScoreSummary},
     opinion::{Combine, JudgeFigures, Judged, JudgedCheck, Opinion, Said, Statement},
@@ -96,6 +97,7 @@ fn evaluation(figures: &Figures) -> EvaluationResult {
         Figures::Confusion(_) => RunnerKind::Confusion,
         Figures::Effectiveness(_) => RunnerKind::Effectiveness,
         Figures::SizeImpact(_) => RunnerKind::SizeImpact,
+        Figures::Agent(_) => RunnerKind::Agent,
         Figures::Program(_) => RunnerKind::Program,
         Figures::Command(_) => RunnerKind::Command,
     };
@@ -215,6 +217,7 @@ pub(super) fn evidence() -> Vec<Evidence> {
         Evidence::Confusion(routed("a", "b x", Detection::Structured)),
         Evidence::Effectiveness(compared("s", vec![duel(Answers::HELPS, [(5, 1), (5, 2)])])),
         Evidence::SizeImpact(compared("s", vec![without_result()])),
+        Evidence::Agent(agent()),
         Evidence::Program(foreign()),
         Evidence::Command(detected()),
     ];
@@ -224,6 +227,7 @@ pub(super) fn evidence() -> Vec<Evidence> {
             | Evidence::Confusion(_)
             | Evidence::Effectiveness(_)
             | Evidence::SizeImpact(_)
+            | Evidence::Agent(_)
             | Evidence::Program(_)
             | Evidence::Command(_) => {}
         }
@@ -283,6 +287,18 @@ fn without_result() -> Duel {
     Duel { error: Some(text("e")), ..judged }
 }
 
+fn agent() -> AgentWork {
+    AgentWork {
+        world: text("empty"),
+        ended: AgentEnd::Steps,
+        steps: 3,
+        calls: 4,
+        failed_calls: 1,
+        malformed: 1,
+        commands_ms: 12,
+    }
+}
+
 fn foreign() -> ProgramReport {
     ProgramReport {
         calls: 1,
@@ -332,6 +348,7 @@ pub(crate) fn figures() -> Vec<Figures> {
         fold(confusion.iter().map(routed).map(|(it, of)| (it, Evidence::Confusion(of)))),
         fold(effectiveness.into_iter().map(|(it, of)| (it, Evidence::Effectiveness(of)))),
         fold(size_impact.into_iter().map(|(it, of)| (it, Evidence::SizeImpact(of)))),
+        fold([(Verdict::Fail, Evidence::Agent(agent()))]),
         fold([(Verdict::Error, Evidence::Program(foreign()))]),
         fold([(Verdict::Fail, Evidence::Command(detected()))]),
     ]

@@ -1,0 +1,325 @@
+//! A model with tools works on a task in a world of its own.
+
+mod visit;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use probity_core::{
+    agent::{AgentSpec, Protocol},
+    case::TestCase,
+    classification::{Classification, Rule},
+    criteria::CriteriaProblem,
+    details::{Criterion, Details, Trouble},
+    kind::{AgentEnd, AgentWork, Evidence, KindSpec, RunnerKind},
+    located::Step,
+    problem::Problem,
+    record::{Aborted, CacheKind, InputDigest, Usage},
+    request::{Message, Part, Request, Role, ToolCall, ToolResult},
+};
+use probity_grade::agent::{Action, Said, instructions, read};
+use probity_load::suite::{AgentConfig, RunnerConfig};
+use probity_sandbox::{World, world};
+
+use self::visit::Visit;
+use super::{
+    Asking, Calls, Kind, Questions, Running, Site, Work, respond,
+    respond::talk::{message_of, with_ids},
+};
+use crate::{
+    backend::Reply,
+    engine::{Ended, Handle, Query, Target, Unanswered, failed_with, finish},
+    source::Prepared,
+    worlds,
+};
+
+/// Makes a runner ready. A world that is not there is reported.
+pub(super) fn open(
+    runner: &RunnerConfig,
+    site: &Site<'_>,
+    report: &mut dyn FnMut(Problem),
+) -> Option<Arc<dyn Kind>> {
+    // A suite that is read has one for each runner of this kind.
+    let AgentConfig { spec, world, world_at } = runner.agent.as_ref()?;
+    let world = worlds::find(world, site.folder).map_err(|why| {
+        if let Some(at) = world_at {
+            report(at.unusable("bad-world", &why));
+        }
+    });
+    let place = Place { world: world.ok()?, cache: world::cache_folder(&site.env) };
+    Some(Arc::new(Agent { spec: spec.clone(), place: Arc::new(place) }))
+}
+
+/// Where an agent works.
+#[derive(Debug)]
+struct Place {
+    world: World,
+    /// Where trees of worlds are kept.
+    cache: PathBuf,
+}
+
+#[derive(Debug)]
+struct Agent {
+    spec: AgentSpec,
+    place: Arc<Place>,
+}
+
+impl Kind for Agent {
+    fn spec(&self) -> &'static KindSpec {
+        RunnerKind::Agent.spec()
+    }
+
+    fn check(&self, case: &TestCase) -> Vec<CriteriaProblem> {
+        let talk = &case.conversation;
+        let own_tools = case.ask.tools.as_ref().is_some_and(|it| *it != self.spec.definitions());
+        let beyond = [
+            ("tools", own_tools),
+            ("tool_choice", case.ask.tool_choice.is_some()),
+            ("response_format", case.ask.response_format.is_some()),
+            ("tool_results", talk.tool_results.is_some()),
+            ("turns", !talk.turns.is_empty()),
+            ("user", talk.user.is_some()),
+        ];
+        let problem = |key: &'static str| CriteriaProblem {
+            path: vec![Step::Key(key)],
+            code: "bad-case",
+            message: format!("an agent has the tools of its runner and one task, and no `{key}`"),
+            help: None,
+        };
+        beyond.into_iter().filter(|it| it.1).map(|it| problem(it.0)).collect()
+    }
+
+    fn calls(&self, case: &TestCase) -> Calls {
+        Calls { steps: u64::from(self.spec.max_steps - 1), ..respond::calls(case) }
+    }
+
+    fn complete(&self, _case: &TestCase, filled: Request) -> Request {
+        let directory = &self.place.world.directory;
+        let system = instructions(&self.spec, directory, filled.system());
+        let system = Message::text(Role::System, system);
+        let said = filled.conversation().iter().cloned();
+        let messages = std::iter::once(system).chain(said).collect();
+        match self.spec.protocol {
+            Protocol::Native => Request { messages, ..filled },
+            Protocol::Text => Request { messages, tools: Arc::default(), ..filled },
+        }
+    }
+
+    fn questions(
+        &self,
+        _case: &TestCase,
+        filled: Request,
+        _judge: Option<&probity_core::evidence::JudgedBy>,
+    ) -> Option<Questions> {
+        let task = Task { spec: self.spec.clone(), place: self.place.clone() };
+        Some(Questions { request: filled, work: Arc::new(task) })
+    }
+}
+
+/// A task of an agent.
+#[derive(Debug)]
+struct Task {
+    spec: AgentSpec,
+    place: Arc<Place>,
+}
+
+impl Work for Task {
+    fn input(&self, asking: &Asking<'_>) -> InputDigest {
+        let plain = respond::input_of(asking);
+        let own = serde_json::to_vec(&(&self.spec, &self.place.world)).unwrap_or_default();
+        InputDigest::of([&plain.0[..], b"agent", &own])
+    }
+
+    fn run(self: Arc<Self>, case: Prepared, handle: Handle) -> Running {
+        Box::pin(async move { work(&self, case, handle).await })
+    }
+}
+
+/// Why an agent's work cannot be judged.
+enum Stuck {
+    Unanswered(Unanswered),
+    /// What went wrong with its world.
+    World(String),
+}
+
+impl From<Unanswered> for Stuck {
+    fn from(unanswered: Unanswered) -> Self {
+        Self::Unanswered(unanswered)
+    }
+}
+
+async fn work(task: &Task, case: Prepared, mut handle: Handle) -> Result<Ended, Aborted> {
+    // A machine without a sandbox is found out before anybody is asked.
+    if let Err(why) = visit::blocking(|| worlds::sandbox().map(|_| ())).await {
+        return Ok(finish(case, handle, None, undecided(why)));
+    }
+    let mut labour = Labour::new(task, &case);
+    let worked = labour.work(&mut handle).await;
+    let done = labour.done;
+    let evidence = Evidence::Agent(done.clone());
+    match worked {
+        Ok(reply) => {
+            handle.sum_latencies();
+            let unfinished = done.unfinished();
+            let mut ended = respond::judge(case, handle, reply, unfinished.as_deref()).await?;
+            ended.record.classification.details.evidence = Some(Box::new(evidence));
+            Ok(ended)
+        }
+        Err(Stuck::Unanswered(unanswered)) => {
+            failed_with(case, None, Some(evidence), handle, unanswered)
+        }
+        Err(Stuck::World(why)) => {
+            let details = Details {
+                reason: Some(Trouble::Unjudged),
+                error_details: Some(format!("the world of the agent failed: {why}")),
+                ..Details::default()
+            };
+            let classification = Classification::new(Rule::Error, details);
+            Ok(finish(case, handle, None, classification.with_evidence(evidence)))
+        }
+    }
+}
+
+/// Nothing is executed without protection, so nothing can be said of the case.
+fn undecided(why: String) -> Classification {
+    let details =
+        Details { criteria: Some(Criterion::None), unexecuted: Some(why), ..Details::default() };
+    Classification::new(Rule::Pass, details)
+}
+
+/// The work of an agent on a case.
+struct Labour<'a> {
+    spec: &'a AgentSpec,
+    case: &'a Prepared,
+    visit: Visit,
+    done: AgentWork,
+}
+
+impl<'a> Labour<'a> {
+    fn new(task: &'a Task, case: &'a Prepared) -> Self {
+        let done = AgentWork {
+            world: task.place.world.name.clone(),
+            ended: AgentEnd::Answered,
+            steps: 0,
+            calls: 0,
+            failed_calls: 0,
+            malformed: 0,
+            commands_ms: 0,
+        };
+        Self { spec: &task.spec, case, visit: Visit::new(task.place.clone()), done }
+    }
+
+    /// Asks the model and does what it says, until it is done or may do no more. Returns its last reply.
+    async fn work(&mut self, handle: &mut Handle) -> Result<Reply, Stuck> {
+        let mut request = self.case.request.clone();
+        loop {
+            let reply = self.ask(&request, handle).await?;
+            let said = match self.spec.protocol {
+                Protocol::Native if reply.tool_calls.is_empty() => return Ok(reply),
+                Protocol::Native => Said::Acts(reply.tool_calls.clone()),
+                Protocol::Text => read(&reply.text, &self.spec.tools),
+            };
+            let (calls, wrong) = match said {
+                Said::Answers(text) => return Ok(Reply { text, ..reply }),
+                Said::Acts(calls) => (calls, None),
+                Said::Malformed(told) => (Vec::new(), Some(told)),
+            };
+            handle.amend(|asked| asked.tool_calls.clone_from(&calls));
+            self.done.malformed += u32::from(wrong.is_some());
+            if let Some(end) = self.used_up(handle) {
+                self.done.ended = end;
+                return Ok(reply);
+            }
+            let mut told = Vec::with_capacity(calls.len());
+            for call in &calls {
+                told.push(self.carry_out(call, handle).await?);
+            }
+            request.messages.push(message_of(&reply));
+            request.messages.push(match self.spec.protocol {
+                Protocol::Native => of_tools(&calls, told),
+                Protocol::Text => of_user(&calls, &told, wrong),
+            });
+        }
+    }
+
+    async fn ask(&mut self, request: &Request, handle: &mut Handle) -> Result<Reply, Unanswered> {
+        self.done.steps += 1;
+        let role = format!("step {}", self.done.steps);
+        let query = Query {
+            target: Target::Subject,
+            role: &role,
+            turn: Some(1),
+            kept: CacheKind::Answer,
+            request,
+            repeat: self.case.repeat,
+        };
+        Ok(with_ids(handle.query(query).await?, request))
+    }
+
+    /// Which of its limits does not let the agent go on.
+    fn used_up(&self, handle: &Handle) -> Option<AgentEnd> {
+        let AgentSpec { max_steps, max_tokens, .. } = *self.spec;
+        let Usage { input_tokens, output_tokens, .. } = handle.spent().usage;
+        let tokens = input_tokens.unwrap_or(0) + output_tokens.unwrap_or(0);
+        if self.done.steps >= max_steps {
+            Some(AgentEnd::Steps)
+        } else if max_tokens.is_some_and(|most| tokens >= most) {
+            Some(AgentEnd::Tokens)
+        } else if self.time_left(handle).is_zero() {
+            Some(AgentEnd::Time)
+        } else {
+            None
+        }
+    }
+
+    /// What is left of the agent's time, and of that of the case. Waiting for others takes nothing of the agent's.
+    fn time_left(&self, handle: &Handle) -> Duration {
+        let Some(most) = self.spec.max_seconds else { return handle.time_left() };
+        let answers = handle.asked().iter().filter(|it| it.turn.is_some());
+        let used = answers.map(|it| it.latency_ms).sum::<u64>() + self.done.commands_ms;
+        let left = Duration::from_secs(most).saturating_sub(Duration::from_millis(used));
+        left.min(handle.time_left())
+    }
+
+    /// Does what a call asks for, and says what the model is told of it.
+    async fn carry_out(&mut self, call: &ToolCall, handle: &Handle) -> Result<String, Stuck> {
+        let action = match Action::of(call, &self.spec.tools) {
+            Ok(action) => action,
+            Err(told) => {
+                self.done.malformed += 1;
+                return Ok(told);
+            }
+        };
+        let left = self.time_left(handle);
+        let acted = self.visit.act(&action, left).await.map_err(Stuck::World)?;
+        self.done.calls += 1;
+        self.done.failed_calls += u32::from(acted.failed);
+        self.done.commands_ms += acted.took_ms;
+        Ok(acted.told)
+    }
+}
+
+/// What tools said, as a message of theirs.
+fn of_tools(calls: &[ToolCall], told: Vec<String>) -> Message {
+    let result = |(call, told): (&ToolCall, String)| {
+        let (id, name) = (call.id.clone(), call.name.clone());
+        Part::ToolResult(ToolResult { id, name, content: told.into() })
+    };
+    Message { role: Role::Tool, content: calls.iter().zip(told).map(result).collect() }
+}
+
+/// The same as a message of the user, for models that know no tools.
+fn of_user(calls: &[ToolCall], told: &[String], wrong: Option<&str>) -> Message {
+    let results = calls.iter().zip(told).map(|(call, told)| format!("[{}] {told}", call.name));
+    let said: Vec<String> = results.chain(wrong.map(ToOwned::to_owned)).collect();
+    Message::text(Role::User, said.join("\n\n"))
+}
+
+impl Place {
+    fn world(&self) -> (&World, &Path) {
+        (&self.world, &self.cache)
+    }
+}

@@ -1,0 +1,207 @@
+//! An agent's visit of its world. What blocks runs in threads that are there for that.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use probity_grade::agent::{Action, Told};
+use probity_sandbox::{
+    Command, Execution, Limits, Session, Stopper,
+    execution::{Change, End, Entry},
+};
+
+use super::Place;
+use crate::worlds;
+
+/// What a command of an agent may use.
+const LIMITS: Limits = Limits {
+    time: Duration::from_mins(1),
+    cpu: Duration::from_mins(1),
+    memory: 1 << 30,
+    space: 1 << 30,
+    disk: 256 << 20,
+    file: 64 << 20,
+    processes: 128,
+    descriptors: 512,
+    output: 64 << 10,
+};
+
+/// Writes what it reads into the file that is its first argument.
+const WRITE: &str = r#"case $1 in */*) mkdir -p -- "${1%/*}/" ;; esac && cat > "$1""#;
+
+/// A visit that begins with the first action.
+pub(super) struct Visit {
+    place: Arc<Place>,
+    session: Option<Session<'static>>,
+    /// What was different when the last command had ended.
+    changes: Vec<Change>,
+}
+
+/// What came of an action.
+pub(super) struct Acted {
+    /// What the model is told.
+    pub(super) told: String,
+    /// Whether it ended in another way than with exit code 0.
+    pub(super) failed: bool,
+    pub(super) took_ms: u64,
+}
+
+impl Visit {
+    pub(super) fn new(place: Arc<Place>) -> Self {
+        Self { place, session: None, changes: Vec::new() }
+    }
+
+    /// Does something in the world. An error means that the world is lost.
+    pub(super) async fn act(&mut self, action: &Action, left: Duration) -> Result<Acted, String> {
+        let time = LIMITS.time.min(left);
+        let command = command(action);
+        let limits = Limits { time, ..LIMITS };
+        let execute = move |session: &mut Session<'static>| {
+            session.execute(&command, None, &limits).map_err(|failure| failure.to_string())
+        };
+        let execution = self.within(execute).await??;
+        let changed = changed(&self.changes, &execution.changes);
+        let Execution { end, stdout, stderr, changes, refused, took_us } = execution;
+        self.changes = changes;
+        let failed = end != End::Exit(0);
+        let told = Told {
+            end: &match end {
+                End::TimedOut => format!("{end}, after {} s", time.as_secs().max(1)),
+                End::Exit(_) | End::Signal(_) | End::OutOfMemory => end.to_string(),
+            },
+            stdout: (&stdout.bytes, stdout.total),
+            stderr: (&stderr.bytes, stderr.total),
+            changed: &changed,
+            refused: &refused,
+        };
+        let told = match action {
+            Action::Read { .. } if !failed => told.content(),
+            Action::Read { .. } | Action::Bash { .. } | Action::Write { .. } => told.text(),
+        };
+        Ok(Acted { told, failed, took_ms: took_us / 1000 })
+    }
+
+    /// Does something with the session, in a thread where that may take its time. Whoever stops waiting ends the session.
+    async fn within<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&mut Session<'static>) -> T + Send + 'static,
+    ) -> Result<T, String> {
+        let mut session = match self.session.take() {
+            Some(session) => session,
+            None => {
+                let place = self.place.clone();
+                blocking(move || {
+                    let (world, cache) = place.world();
+                    worlds::enter(world, cache)
+                })
+                .await?
+            }
+        };
+        let guard = Guard(Some(session.stopper()));
+        let (session, done) = blocking(move || {
+            let done = work(&mut session);
+            Ok((session, done))
+        })
+        .await?;
+        guard.lift();
+        self.session = Some(session);
+        Ok(done)
+    }
+}
+
+/// Ends a session that nobody waits for.
+struct Guard(Option<Stopper>);
+
+impl Guard {
+    fn lift(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if let Some(stopper) = &self.0 {
+            stopper.stop();
+        }
+    }
+}
+
+/// Runs what blocks.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, String> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(format!("it broke the program: {error}")))
+}
+
+fn command(action: &Action) -> Command {
+    match action {
+        Action::Bash { command } => Command::Shell(command.clone()),
+        Action::Read { path } => Command::Argv(["cat", "--", path].map(str::to_owned).to_vec()),
+        Action::Write { path, content } => Command::Fed {
+            argv: ["bash", "-c", WRITE, "write_file", path].map(str::to_owned).to_vec(),
+            stdin: content.clone(),
+        },
+    }
+}
+
+/// What is different now and was not, or was otherwise, each with a sign before it.
+fn changed(before: &[Change], now: &[Change]) -> Vec<String> {
+    let states = |changes: &[Change]| -> BTreeMap<String, Change> {
+        changes.iter().map(|it| (it.path.clone(), it.clone())).collect()
+    };
+    let (before, now) = (states(before), states(now));
+    let mut paths: Vec<&String> = before.keys().chain(now.keys()).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    let line = |path: &String| {
+        let (then, since) = (before.get(path), now.get(path));
+        // What is not among the changes is as the world began.
+        let first = then.or(since)?.before.as_ref();
+        let was = then.map_or(first, |it| it.after.as_ref());
+        let is = since.map_or(first, |it| it.after.as_ref());
+        let sign = match (was, is) {
+            (None, Some(_)) => '+',
+            (Some(_), None) => '-',
+            (Some(was), Some(is)) if !is_same(was, is) => '~',
+            (Some(_), Some(_)) | (None, None) => return None,
+        };
+        Some(format!("{sign} {path}"))
+    };
+    paths.into_iter().filter_map(line).collect()
+}
+
+/// A new time alone is no change.
+fn is_same(one: &Entry, other: &Entry) -> bool {
+    (&one.kind, one.mode, one.owner) == (&other.kind, other.mode, other.owner)
+}
+
+#[cfg(test)]
+mod tests {
+    use probity_sandbox::execution::EntryKind;
+
+    use super::*;
+
+    fn entry(mode: u32) -> Option<Entry> {
+        Some(Entry { kind: EntryKind::Directory, mode, owner: (1000, 1000), modified: 0 })
+    }
+
+    fn change(path: &str, before: Option<Entry>, after: Option<Entry>) -> Change {
+        Change { path: path.to_owned(), before, after }
+    }
+
+    #[test]
+    fn changes_are_those_since_the_command_before() {
+        let before = [
+            change("/again", entry(0o755), entry(0o700)),
+            change("/kept", None, entry(0o755)),
+            change("/left", None, entry(0o755)),
+            change("/lost", entry(0o755), None),
+        ];
+        let now = [
+            change("/kept", None, entry(0o755)),
+            change("/lost", entry(0o755), entry(0o755)),
+            change("/new", None, entry(0o755)),
+        ];
+        assert_eq!(changed(&before, &now), ["~ /again", "- /left", "+ /lost", "+ /new"]);
+        assert_eq!(changed(&[], &before), ["~ /again", "+ /kept", "+ /left", "- /lost"]);
+    }
+}
