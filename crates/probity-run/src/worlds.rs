@@ -7,7 +7,10 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use probity_sandbox::{Keeper, Sandbox, Session, World, world};
+use probity_sandbox::{
+    Keeper, Sandbox, Session, World,
+    world::{self, Prepared},
+};
 
 use crate::clock::now_ms;
 
@@ -22,13 +25,18 @@ pub(crate) fn sandbox() -> Result<&'static Sandbox, String> {
 
 /// Enters a world that nobody else sees. Trees of worlds are kept in `cache`. It blocks.
 pub(crate) fn enter(world: &World, cache: &Path) -> Result<Session<'static>, String> {
+    let prepared = prepare(world, cache)?;
+    sandbox()?.enter(&prepared).map_err(|error| chain(&error))
+}
+
+/// The tree of a world. It blocks.
+pub(crate) fn prepare(world: &World, cache: &Path) -> Result<Prepared, String> {
     let sandbox = sandbox()?;
     let made = fs::create_dir_all(cache);
     made.map_err(|error| format!("failed to create `{}`: {error}", cache.display()))?;
     let since = Duration::from_millis(u64::try_from(now_ms()).unwrap_or_default());
     let now = SystemTime::UNIX_EPOCH + since;
-    let prepared = sandbox.prepare(world, cache, now).map_err(|error| chain(&error))?;
-    sandbox.enter(&prepared).map_err(|error| chain(&error))
+    sandbox.prepare(world, cache, now).map_err(|error| chain(&error))
 }
 
 /// The world of a name, or in a file of the suite.

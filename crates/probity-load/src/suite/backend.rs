@@ -21,9 +21,9 @@ use probity_core::{
 
 pub use custom::{CustomBody, CustomHttp, Method, UsagePointers};
 pub use embedded::EmbeddedModel;
-pub use sandboxed::{HostPort, SandboxedProgram};
 pub(super) use keys::{KEY_IN_FILE, may_hold_key};
 use keys::{is_key, refuse_keys};
+pub use sandboxed::{HostPort, SandboxedProgram};
 
 macro_rules! backend_kinds {
     ($($(#[doc = $doc:literal])+ $variant:ident => $name:literal, $way:ident, $needs:expr;)+) => {

@@ -143,15 +143,24 @@ pub(super) fn make_points(paths: &[String]) -> Result<&'static str, String> {
         fs::OpenOptions::new().create(true).append(true).open(point).map(drop)
     };
     fs::create_dir(POINTS).doing("making a directory in the scratch")?;
-    for path in paths {
+    for path in paths.iter().filter(|path| !is_shared(path)) {
+        if Path::new(path).starts_with(HOME) {
+            return Err(format!("sharing {path}: nothing under {HOME} can be shared"));
+        }
         make(path).doing(&format!("sharing {path}"))?;
     }
     Ok(POINTS)
 }
 
+/// Whether every world has a path.
+fn is_shared(path: &str) -> bool {
+    let first = path.trim_start_matches('/').split('/').next();
+    first.is_some_and(|first| SHARED.contains(&first))
+}
+
 /// Puts paths of the host into the world at [`ROOT`], where they can only be read.
 pub(super) fn mount_paths(paths: &[String]) -> Result<(), String> {
-    for path in paths {
+    for path in paths.iter().filter(|path| !is_shared(path)) {
         let point = Path::new(ROOT).join(path.trim_start_matches('/'));
         let mount = || -> io::Result<()> {
             rustix::mount::mount_bind_recursive(path, &point)?;

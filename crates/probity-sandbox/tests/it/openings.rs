@@ -58,6 +58,11 @@ fn paths_that_are_not_there_are_named() {
     let failure = run(&paths(&[Path::new("/nowhere/at/all")]), "true").expect_err("no such path");
     let Failure::Setup(why) = failure else { panic!("{failure:?}") };
     assert!(why.starts_with("sharing /nowhere/at/all: No such file"), "{why}");
+    let hidden = tempfile::tempdir_in("/tmp").expect("a folder");
+    let failure = run(&paths(&[hidden.path()]), "true").expect_err("no such path");
+    assert!(failure.to_string().ends_with("nothing under /tmp can be shared"), "{failure}");
+    let tools = [Path::new("/usr/bin"), Path::new("/bin/sh")];
+    run(&paths(&tools), "test -x /bin/sh").expect("tools are there anyway");
     let failure = run(&paths(&[Path::new("relative")]), "true").expect_err("no such path");
     assert!(matches!(failure, Failure::Setup(_)));
 }

@@ -30,7 +30,7 @@ fn shell(text: &str) -> Command {
 fn worlds_take_turns_in_the_memory_of_a_keeper() {
     const MEGABYTES: usize = 40;
     let sandbox = Sandbox::open(&keeper()).expect("these tests need namespaces");
-    let worlds: Vec<_> = (0..9)
+    let worlds: Vec<_> = (0..7)
         .map(|number| {
             Playground::new(&format!("large-{number}"), |home| {
                 fs::write(home.join("large"), vec![b'x'; MEGABYTES << 20]).expect("a file");
@@ -43,12 +43,12 @@ fn worlds_take_turns_in_the_memory_of_a_keeper() {
         assert_eq!(text(&execution.expect("an execution").stdout.bytes), "41943040\n");
     };
     worlds.iter().for_each(run);
-    // Together they are 360 MiB.
+    // Together they are 280 MiB.
     assert_eq!(names().len(), 6, "the oldest are gone");
     run(&worlds[0]);
     assert_eq!(names().len(), 6);
     let huge = Playground::new("huge", |home| {
-        fs::write(home.join("huge"), vec![b'x'; 400 << 20]).expect("a file");
+        fs::write(home.join("huge"), vec![b'x'; 300 << 20]).expect("a file");
     });
     let execution = sandbox.execute(&huge.prepared, &shell("test -s huge"), &Limits::default());
     execution.expect("there is room for it once the others are gone");
@@ -67,12 +67,6 @@ fn a_tree_that_cannot_be_loaded_leaves_nothing_behind() {
     let Err(Failure::World { name, why }) = outcome else { panic!("{outcome:?}") };
     assert_eq!(name, "socket");
     assert!(why.ends_with("b: sockets and devices cannot be part of a world"), "{why}");
-    assert_eq!(names(), before);
-    let large = Playground::new("too-large", |home| {
-        fs::write(home.join("large"), vec![b'x'; 600 << 20]).expect("a file");
-    });
-    let outcome = sandbox.execute(&large.prepared, &shell("true"), &Limits::default());
-    assert!(matches!(outcome, Err(Failure::World { .. })), "{outcome:?}");
     assert_eq!(names(), before);
 }
 

@@ -42,10 +42,7 @@ pub(super) fn decode(fields: &mut Fields<'_, '_>) -> Option<SandboxedProgram> {
     match &node.value {
         NodeValue::Bool(is_on) => is_on.then(SandboxedProgram::default),
         NodeValue::Object(_) => openings(node, fields),
-        NodeValue::Null
-        | NodeValue::Number(_)
-        | NodeValue::String(_)
-        | NodeValue::Array(_) => {
+        NodeValue::Null | NodeValue::Number(_) | NodeValue::String(_) | NodeValue::Array(_) => {
             let message = "`sandbox` is true, false or a table".to_owned();
             let help = "the table has `world`, `paths` and `reach`".to_owned();
             fields.findings().error_with_help("wrong-type", &node.span, message, help);
