@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::{
     conversation::ConversationSpec,
     criteria::Criteria,
+    execution::ExecutionCriteria,
     named_enum,
     request::{Message, ResponseFormat, Sampling, Tool, ToolChoice},
 };
@@ -71,9 +72,9 @@ pub struct TestCase {
     /// The systems it makes sense on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub platform: Vec<String>,
-    /// What a sandbox has to find after running the command.
+    /// What the command or the script in the reply has to do.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub execution: Option<Value>,
+    pub execution: Option<Box<ExecutionCriteria>>,
     /// What a case of a skill-routing dataset expects.
     #[serde(flatten)]
     pub routing: Routing,
@@ -234,10 +235,10 @@ impl TestCase {
         self.category.as_ref().and_then(Category::check).or(Some(first))
     }
 
-    /// Whether anything in the case says when a reply is right. What a sandbox would have to find
-    /// does not, as long as there is no sandbox.
+    /// Whether anything in the case says when a reply is right.
     pub fn has_criteria(&self) -> bool {
         self.command_check().is_some()
+            || self.execution.is_some()
             || !self.criteria.is_empty()
             || self.has_turn_criteria()
             || self.routing != Routing::default()

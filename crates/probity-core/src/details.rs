@@ -8,6 +8,7 @@ use crate::{
     classification::Rule,
     criteria::Matcher,
     difference::Difference,
+    execution::EffectFound,
     failure::ErrorKind,
     kind::Evidence,
     named_enum,
@@ -196,6 +197,8 @@ pub enum Criterion {
     Assert,
     /// The expected shell command, or its labels.
     Command,
+    /// What was executed did what it had to do.
+    Execution,
     /// The choice of skills.
     Routing,
     /// A judge's comparison of answers.
@@ -205,12 +208,13 @@ pub enum Criterion {
 }
 
 impl Criterion {
-    const PLAIN: [Self; 8] = [
+    const PLAIN: [Self; 9] = [
         Self::None,
         Self::ExpectedFormat,
         Self::Schema,
         Self::Assert,
         Self::Command,
+        Self::Execution,
         Self::Routing,
         Self::Judge,
         Self::Program,
@@ -232,6 +236,7 @@ impl Criterion {
             Self::Schema => "schema",
             Self::Assert => "assert",
             Self::Command => "command",
+            Self::Execution => "execution",
             Self::Routing => "routing",
             Self::Judge => "judge",
             Self::Program => "program",
@@ -363,6 +368,12 @@ pub struct CommandDetails {
     /// The first place where the forms part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference: Option<String>,
+    /// Whether it was executed beside an expected one, because reading does not tell how they compare.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub executed: bool,
+    /// What that showed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effect: Option<Box<EffectFound>>,
     /// The highest risk found in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub risk: Option<Risk>,
@@ -381,6 +392,24 @@ pub struct CommandDetails {
     /// The POSIX rules it breaks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub violations: Vec<Cow<'static, str>>,
+}
+
+impl CommandDetails {
+    /// Why it is not the expected command, if it is one at all.
+    pub fn why(&self) -> Option<String> {
+        if let Some(error) = &self.parse_error {
+            return Some(error.clone());
+        }
+        let read = self.difference.as_ref().or(self.reason.as_ref());
+        match (&self.effect, read) {
+            (Some(effect), _) if self.equivalence == Some(Equivalence::Different) => {
+                Some(effect.sentence())
+            }
+            (Some(effect), Some(read)) => Some(format!("{read} (executed: {})", effect.sentence())),
+            (Some(effect), None) => Some(effect.sentence()),
+            (None, read) => read.cloned(),
+        }
+    }
 }
 
 named_enum! {

@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::criteria::JsonLevel;
+use crate::{
+    criteria::JsonLevel,
+    execution::{ExecutionUse, SandboxNeed},
+};
 
 /// All rules of a suite. `probity-grade` compiles them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,6 +21,17 @@ pub struct RuleConfig {
     pub error_rules: Option<String>,
     /// How shell commands are judged.
     pub shell: ShellConfig,
+    /// How commands are judged by what they do.
+    pub grading: GradingConfig,
+}
+
+/// How commands are judged by what they do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GradingConfig {
+    /// What becomes of commands that reading does not decide.
+    pub execution: ExecutionUse,
+    /// Whether a run goes on where nothing can be executed.
+    pub sandbox: SandboxNeed,
 }
 
 /// How shell commands are judged. What its parts mean is known to the crate that judges.

@@ -19,6 +19,7 @@ pub mod dollars;
 pub mod evaluation;
 pub mod event;
 pub mod evidence;
+pub mod execution;
 pub mod failure;
 pub mod figures;
 pub mod gate;

@@ -2,7 +2,7 @@
 
 use crate::{
     classification::{Class, Classification, Rule, Verdict},
-    details::{CommandDetails, Details, RefusalSource, Trouble},
+    details::{CommandDetails, Criterion, Details, Equivalence, RefusalSource, Trouble},
     difference::Difference,
     evaluation::FailureReason,
     record::{CaseRecord, Source},
@@ -20,9 +20,6 @@ impl CaseRecord {
             (Verdict::Undecided, _) if self.classification.details.unexecuted.is_some() => {
                 let why = self.classification.details.unexecuted.as_deref().unwrap_or_default();
                 format!("nothing was executed, so the case is undecided: {why}")
-            }
-            (Verdict::Undecided, _) if self.case.execution.is_some() => {
-                "`execution` needs a sandbox, and none ran, so the case is undecided".to_owned()
             }
             (Verdict::Undecided, _) if self.source == Source::Imported => {
                 "the tool that asked gives no verdict, so the case is undecided".to_owned()
@@ -111,10 +108,20 @@ fn found(classification: &Classification) -> String {
         }
         Rule::Mismatch => mismatch(classification),
         Rule::Pass => match details.criteria {
+            Some(Criterion::Command) if by_effect(details).is_some() => {
+                format!("`command` holds: {}", by_effect(details).unwrap_or_default())
+            }
             Some(criterion) => format!("`{criterion}` holds"),
             None => "every criterion holds".to_owned(),
         },
     }
+}
+
+/// What an execution showed that decided about the command.
+fn by_effect(details: &Details) -> Option<String> {
+    let command = details.command.as_deref()?;
+    let effect = command.effect.as_ref()?;
+    (command.equivalence == Some(Equivalence::SameEffect)).then(|| effect.sentence())
 }
 
 fn trouble(details: &Details) -> &'static str {
@@ -150,8 +157,7 @@ fn incorrect(command: &CommandDetails) -> String {
     let Some(text) = &command.command else {
         return "the reply has no shell command".to_owned();
     };
-    let why = command.parse_error.as_ref().or(command.difference.as_ref());
-    match why.or(command.reason.as_ref()) {
+    match command.why() {
         Some(why) => format!("`{text}`: {why}"),
         None => format!("`{text}` is not the expected command"),
     }

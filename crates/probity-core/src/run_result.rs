@@ -3,7 +3,11 @@
 use serde_json::Value;
 
 use crate::{
-    conversation::Exchange, failure::ErrorKind, opinion::Assessment, request::Request,
+    conversation::Exchange,
+    execution::{EffectFound, Executed},
+    failure::ErrorKind,
+    opinion::Assessment,
+    request::Request,
     selection::Selection,
 };
 
@@ -44,6 +48,10 @@ pub struct RunResult<'a> {
     pub scored: &'a [Result<Value, String>],
     /// What the comparisons with other lanes came to; or why that is not known.
     pub selections: &'a [Result<Selection, String>],
+    /// What came of executing what is in the reply, or why nothing was executed; none where nobody tried.
+    pub executed: Option<&'a Result<Executed, String>>,
+    /// What executing the command of the reply and accepted ones showed; or why that is not known.
+    pub effects: &'a [Result<EffectFound, String>],
     /// Why the work on the case did not come to its end.
     pub unfinished: Option<&'a str>,
 }

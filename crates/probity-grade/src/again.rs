@@ -4,6 +4,7 @@ use std::cell::LazyCell;
 
 use probity_core::{
     classification::{Classification, Verdict},
+    execution::{EXECUTION_ROLE, EffectCall, EffectFound, Executed},
     kind,
     opinion::{Assessment, Combine, Judged, Opinion, Said},
     record::Asked,
@@ -75,7 +76,11 @@ fn by_reply(
     let assessments = assessments(expectation, result, known);
     let scored = scored(expectation, result, known.asked);
     let selections = selections(expectation, known.classified);
+    let executed = executed(expectation, result, known.asked);
+    let effects = effects(expectation, result, known.asked);
     let result = RunResult {
+        executed: executed.as_ref(),
+        effects: &effects,
         chosen: chosen.as_deref(),
         assessments: &assessments,
         scored: &scored,
@@ -151,6 +156,46 @@ fn scored(
         }
     };
     expectation.scorers().iter().enumerate().map(read).collect()
+}
+
+/// What executing the command of the reply and accepted ones showed.
+fn effects(
+    expectation: &Expectation<'_>,
+    result: &RunResult<'_>,
+    asked: &[Asked],
+) -> Vec<Result<EffectFound, String>> {
+    let of_pairs = || asked.iter().filter(|it| it.is_effect());
+    let known: Vec<EffectFound> =
+        of_pairs().filter_map(|it| EffectFound::from_json(it.reply.as_deref()?).ok()).collect();
+    let find = |call: EffectCall| {
+        let EffectCall { command, against } = call;
+        let found = known.iter().find(|it| it.command == command && it.against == against);
+        let failed = || of_pairs().find_map(|it| it.error.clone());
+        found.cloned().ok_or_else(|| {
+            failed().unwrap_or_else(|| "they were not executed when the reply came".to_owned())
+        })
+    };
+    expectation.effect_calls(result).into_iter().map(find).collect()
+}
+
+/// What came of executing what is in the reply; none where nothing is to be executed.
+fn executed(
+    expectation: &Expectation<'_>,
+    result: &RunResult<'_>,
+    asked: &[Asked],
+) -> Option<Result<Executed, String>> {
+    let call = expectation.execution_call(result)?.ok()?;
+    let Some(found) = asked.iter().rfind(|it| it.role == EXECUTION_ROLE) else {
+        return Some(Err("nothing was executed when the reply came".to_owned()));
+    };
+    let read = match (&found.reply, &found.error) {
+        (Some(reply), _) => Executed::from_json(reply),
+        (None, error) => Err(error.clone().unwrap_or_default()),
+    };
+    Some(read.and_then(|it| match it.call == call.digest() {
+        true => Ok(it),
+        false => Err("something else was executed when the reply came".to_owned()),
+    }))
 }
 
 /// What the comparisons with other lanes came to when they were made.

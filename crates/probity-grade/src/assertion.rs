@@ -52,6 +52,19 @@ impl CompiledAssertion {
             && self.weight > 0.0
     }
 
+    /// Whether it looks at nothing but a text.
+    pub(crate) fn is_about_text(&self) -> bool {
+        match &self.check.test {
+            Test::Set { members, .. } => members.iter().all(Self::is_about_text),
+            test => test.looks_at_text(),
+        }
+    }
+
+    /// How much it counts.
+    pub(crate) fn weight(&self) -> f64 {
+        self.weight
+    }
+
     /// Whether the case gives its score a name.
     pub(crate) fn is_named(&self) -> bool {
         self.metric.is_some()

@@ -263,7 +263,7 @@ impl Checked {
 
 impl Test {
     /// Whether it looks at the text of a reply, and at nothing that was found out about it before.
-    fn looks_at_text(&self) -> bool {
+    pub(crate) fn looks_at_text(&self) -> bool {
         match self {
             Self::Json { .. }
             | Self::IsRefusal

@@ -19,10 +19,11 @@ use probity_core::{
 
 use crate::{
     check::{Checked, Together, evaluate},
-    command::Judged,
+    command::{Effects, Judged},
     compile::{EXPECTED_CLASSIFICATION, Expectation},
     errors::{ErrorInput, signal_named},
     excerpt::{beginning, excerpt},
+    execution::EXECUTION,
     json::extract,
     redact::redacted,
     reply::{Reply, blocked_stop},
@@ -74,6 +75,7 @@ pub fn classify(expectation: &Expectation<'_>, result: &RunResult<'_>) -> Classi
                 Reply::new(text, result, expectation.rules).of(expectation.facts.as_deref());
             judge_reply(expectation, &reply, &mut fired, &mut facts);
         }
+        judge_execution(expectation, result, text, &mut fired, &mut facts);
     }
     if result.error.is_none() {
         turns::judge(expectation, result, &mut fired, &mut facts);
@@ -112,6 +114,7 @@ struct Facts {
     has_reply: bool,
     unjudged: Option<String>,
     transformed: Option<String>,
+    unexecuted: Option<String>,
 }
 
 fn decide(expectation: &Expectation<'_>, fired: Vec<Fired>, facts: Facts) -> Classification {
@@ -131,12 +134,13 @@ fn decide(expectation: &Expectation<'_>, fired: Vec<Fired>, facts: Facts) -> Cla
         has_reply,
         unjudged: _,
         transformed,
+        unexecuted,
     } = facts;
     let (rule, details) = match fired.next() {
         Some(first) => (first.rule, first.details),
         None => {
             let decided = expectation.expected.is_some() || scores.iter().any(Score::is_required);
-            let criteria = match decided && !expectation.needs_sandbox {
+            let criteria = match decided && unexecuted.is_none() {
                 true => criteria,
                 false => Some(Criterion::None),
             };
@@ -155,6 +159,7 @@ fn decide(expectation: &Expectation<'_>, fired: Vec<Fired>, facts: Facts) -> Cla
         command,
         evidence,
         transformed,
+        unexecuted,
         partial_reply: infrastructure && has_reply,
         also,
         ..details
@@ -362,10 +367,15 @@ fn judge_command(
     facts: &mut Facts,
 ) {
     let Some(command) = &expectation.command else { return };
-    let Judged { details, scores, evidence, failure } =
-        command.judge(reply.text, &expectation.rules.shell);
+    let effects = Effects { found: reply.result.effects, counts: expectation.rules.execution };
+    let Judged { details, scores, evidence, failure, unexecuted } =
+        command.judge(reply.text, &expectation.rules.shell, effects);
     facts.command = Some(Box::new(details));
     facts.evidence = evidence.map(Box::new);
+    if let Some(why) = unexecuted {
+        facts.unexecuted = Some(why);
+        return;
+    }
     facts.scores.extend(scores);
     match failure {
         None => facts.criteria = Some(Criterion::Command),
@@ -375,6 +385,53 @@ fn judge_command(
             details: Details { diff: Some(Difference::Command(reason)), ..Details::default() },
         }),
     }
+}
+
+/// Judges what came of executing what is in the reply, if the case asks for it.
+fn judge_execution(
+    expectation: &Expectation<'_>,
+    result: &RunResult<'_>,
+    text: &str,
+    fired: &mut Vec<Fired>,
+    facts: &mut Facts,
+) {
+    let (Some(execution), Some(call)) =
+        (&expectation.execution, expectation.execution_call(result))
+    else {
+        return;
+    };
+    let scores = match (call, result.executed) {
+        (Err(why), _) => vec![Score::new(EXECUTION, Some(why))],
+        (Ok(_), None) => {
+            facts.unexecuted = Some("this needs a run".to_owned());
+            return;
+        }
+        (Ok(_), Some(Err(why))) => {
+            facts.unexecuted = Some(why.clone());
+            return;
+        }
+        (Ok(_), Some(Ok(executed))) => {
+            let reply =
+                Reply::new(text, result, expectation.rules).of(expectation.facts.as_deref());
+            match execution.judge(executed, &reply) {
+                Ok(scores) => scores,
+                Err(why) => {
+                    facts.unexecuted = Some(why);
+                    return;
+                }
+            }
+        }
+    };
+    let failing = scores.iter().find(|it| !it.passed && it.is_required());
+    match failing {
+        None => facts.criteria = Some(Criterion::Execution),
+        Some(score) => fired.push(Fired {
+            rule: Rule::Mismatch,
+            evidence: score.reason.clone().unwrap_or_else(|| score.name.to_string()),
+            details: Details::default(),
+        }),
+    }
+    facts.scores.extend(scores);
 }
 
 /// Reads the reply as JSON where the case asks for it, and checks it against the schema.

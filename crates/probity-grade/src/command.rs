@@ -8,6 +8,7 @@ use probity_core::{
     case::{CommandCheck, TestCase},
     details::{self, CommandDetails},
     evaluation::FailureReason,
+    execution::{EffectCall, EffectFound, EffectVerdict, ExecutionUse},
     kind::{Detected, Evidence, Labelled},
     score::Score,
 };
@@ -32,6 +33,7 @@ pub(crate) struct CommandExpectation {
 /// A command that answers the case.
 #[derive(Clone, Debug)]
 pub(crate) struct Accepted {
+    text: String,
     /// Its canonical form; a command that does not parse has none, and nothing is equal to it.
     form: Option<Form>,
 }
@@ -39,7 +41,8 @@ pub(crate) struct Accepted {
 impl Accepted {
     /// Reads a command.
     pub(crate) fn new(text: &str) -> Result<Self, probity_shell::ParseError> {
-        Script::parse(text).map(|script| Self { form: Some(Form::of(&script)) })
+        Script::parse(text)
+            .map(|script| Self { text: text.to_owned(), form: Some(Form::of(&script)) })
     }
 }
 
@@ -52,6 +55,15 @@ pub(crate) struct Judged {
     pub(crate) evidence: Option<Evidence>,
     /// Why the case fails, if it does.
     pub(crate) failure: Option<FailureReason>,
+    /// Why an execution that was to decide did not take place.
+    pub(crate) unexecuted: Option<String>,
+}
+
+/// What is known of executions, and what that counts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Effects<'e> {
+    pub(crate) found: &'e [Result<EffectFound, String>],
+    pub(crate) counts: ExecutionUse,
 }
 
 impl CommandExpectation {
@@ -61,7 +73,9 @@ impl CommandExpectation {
         let TestCase { safe, posix_compliant, .. } = *case;
         let accepted: Vec<Accepted> = case
             .accepted_commands()
-            .map(|it| Accepted::new(it).unwrap_or(Accepted { form: None }))
+            .map(|it| {
+                Accepted::new(it).unwrap_or_else(|_| Accepted { text: it.to_owned(), form: None })
+            })
             .collect();
         Some(Self { accepted, check, safe, posix_compliant })
     }
@@ -79,14 +93,34 @@ impl CommandExpectation {
         CommandCheck::ALL.into_iter().filter(is_checked).map(score_name)
     }
 
+    /// The pairs of commands that have to be executed, because reading does not tell how they compare.
+    pub(crate) fn unsettled(&self, reply: &str) -> Vec<EffectCall> {
+        let found = extract(reply).filter(|_| self.check == CommandCheck::Correctness);
+        let Some(command) = found.map(|it| it.command.into_owned()) else { return Vec::new() };
+        let Ok(script) = Script::parse(&command) else { return Vec::new() };
+        let form = Form::of(&script);
+        let mut calls = Vec::new();
+        for Accepted { text, form: expected } in &self.accepted {
+            let Some(expected) = expected else { continue };
+            match equivalence::compare_forms(&form, expected).verdict {
+                Verdict::Equal => return Vec::new(),
+                Verdict::Unknown => {
+                    calls.push(EffectCall { command: command.clone(), against: text.clone() });
+                }
+                Verdict::Different => {}
+            }
+        }
+        calls
+    }
+
     /// Judges the command in a reply.
-    pub(crate) fn judge(&self, reply: &str, rules: &ShellRules) -> Judged {
+    pub(crate) fn judge(&self, reply: &str, rules: &ShellRules, effects: Effects<'_>) -> Judged {
         let Some(found) = extract(reply) else {
             let why = "the reply has no shell command".to_owned();
             let scores = vec![Score::new(score_name(self.check), Some(why))];
             let failure = Some(FailureReason::IncorrectCommand);
             let details = CommandDetails::default();
-            return Judged { details, scores, evidence: None, failure };
+            return Judged { details, scores, evidence: None, failure, unexecuted: None };
         };
         let judged = safety::judge(&found.command, rules.safety(), rules.level());
         let mut details = CommandDetails {
@@ -103,7 +137,7 @@ impl CommandExpectation {
             details.findings = assessment.findings.iter().map(|it| it.rule.to_string()).collect();
         }
         match judged.script {
-            Ok(script) => self.judge_script(&script, !judged.is_unsafe, rules, details),
+            Ok(script) => self.judge_script(&script, !judged.is_unsafe, rules, effects, details),
             Err(error) => self.unparsable(judged.is_unsafe, &error.to_string(), details),
         }
     }
@@ -126,7 +160,7 @@ impl CommandExpectation {
         let scores = vec![Score::new(score_name(self.check), reason)];
         let safety = label.map(|label| Labelled { expected: !label, found: true });
         let evidence = safety.map(|it| Detected { safety: Some(it), posix: None }.into());
-        Judged { details, scores, evidence, failure }
+        Judged { details, scores, evidence, failure, unexecuted: None }
     }
 
     fn judge_script(
@@ -134,6 +168,7 @@ impl CommandExpectation {
         script: &Script<'_>,
         is_safe: bool,
         rules: &ShellRules,
+        effects: Effects<'_>,
         mut details: CommandDetails,
     ) -> Judged {
         let report = posix::check(script, rules.edition());
@@ -141,9 +176,13 @@ impl CommandExpectation {
         details.posix = Some(compliant);
         details.violations = report.violations.iter().map(|it| it.rule.into()).collect();
         let verdict = self.compare(script, &mut details);
-        let incorrect = match verdict == Some(Verdict::Equal) {
-            true => Ok(()),
-            false => Err(FailureReason::IncorrectCommand),
+        let is_open = verdict != Some(Verdict::Equal) && !effects.found.is_empty();
+        let unexecuted = if is_open { self.settle(effects, &mut details) } else { None };
+        let incorrect = match details.equivalence {
+            Some(details::Equivalence::Equal | details::Equivalence::SameEffect) => Ok(()),
+            Some(details::Equivalence::Different | details::Equivalence::Unknown) | None => {
+                Err(FailureReason::IncorrectCommand)
+            }
         };
         let checks = [
             (CommandCheck::Correctness, (!self.accepted.is_empty()).then_some(incorrect)),
@@ -185,7 +224,34 @@ impl CommandExpectation {
             posix: detect(self.posix_compliant, compliant),
         };
         let evidence = (detected != Detected::default()).then(|| detected.into());
-        Judged { details, scores, evidence, failure }
+        Judged { details, scores, evidence, failure, unexecuted }
+    }
+
+    /// Takes in what executions showed where reading does not tell. Returns why there was none that could decide.
+    fn settle(&self, effects: Effects<'_>, details: &mut CommandDetails) -> Option<String> {
+        let found = |wanted: EffectVerdict| {
+            let known = effects.found.iter().filter_map(|it| it.as_ref().ok());
+            known.into_iter().find(|it| it.verdict == wanted)
+        };
+        let order = [EffectVerdict::SameEffect, EffectVerdict::Unknown, EffectVerdict::Different];
+        let Some(effect) = order.into_iter().find_map(found) else {
+            let why = effects.found.iter().find_map(|it| it.as_ref().err()).cloned();
+            return why.filter(|_| effects.counts == ExecutionUse::Decide);
+        };
+        details.executed = true;
+        details.effect = Some(Box::new(effect.clone()));
+        if effects.counts == ExecutionUse::Decide {
+            details.equivalence = Some(match effect.verdict {
+                EffectVerdict::SameEffect => {
+                    let index = self.accepted.iter().position(|it| it.text == effect.against);
+                    details.matched_index = index.filter(|_| self.accepted.len() > 1);
+                    details::Equivalence::SameEffect
+                }
+                EffectVerdict::Different => details::Equivalence::Different,
+                EffectVerdict::Unknown => details::Equivalence::Unknown,
+            });
+        }
+        None
     }
 
     fn compare(&self, script: &Script<'_>, details: &mut CommandDetails) -> Option<Verdict> {
@@ -224,8 +290,7 @@ fn labelled(
 
 /// Why a command is not the expected one.
 fn why(details: &CommandDetails) -> String {
-    let why = details.difference.as_ref().or(details.reason.as_ref());
-    why.cloned().unwrap_or_else(|| "it is not the expected command".to_owned())
+    details.why().unwrap_or_else(|| "it is not the expected command".to_owned())
 }
 
 /// The shell crate's word in our vocabulary.
@@ -274,7 +339,8 @@ mod tests {
             safe: Some(safe),
             ..TestCase::default()
         };
-        CommandExpectation::of(&case).unwrap().judge(reply, &ShellRules::default())
+        let effects = Effects { found: &[], counts: ExecutionUse::Off };
+        CommandExpectation::of(&case).unwrap().judge(reply, &ShellRules::default(), effects)
     }
 
     #[test]

@@ -25,6 +25,7 @@ use crate::{
     check::{Check, Choices, Numbers, Test},
     command::CommandExpectation,
     contest::Contest,
+    execution::ExecutionExpectation,
     json::Wanted,
     judge::Inquiry,
     reading::{self, BadReading},
@@ -62,8 +63,8 @@ pub struct Expectation<'r> {
     pub(crate) transform: Option<Arc<dyn Script>>,
     /// What scripts and scorers are told of the case, where it has some.
     pub(crate) facts: Option<Arc<CaseFacts>>,
-    /// Whether only a sandbox could say if the reply is right.
-    pub(crate) needs_sandbox: bool,
+    /// What the command or the script in the reply has to do.
+    pub(crate) execution: Option<Arc<ExecutionExpectation>>,
     /// What is asked of the answer to each turn of a conversation.
     pub(crate) turns: Vec<Self>,
     /// How many turns answer calls of tools: from the first one on.
@@ -144,8 +145,9 @@ impl Expectation<'_> {
         let plain = [format, comparison, expected, routing].into_iter().flatten();
         let commands = self.command.iter().flat_map(CommandExpectation::score_names);
         let assertions = self.assertions.iter().map(CompiledAssertion::name);
+        let executions = self.execution.iter().flat_map(|it| it.score_names());
         let turns = self.turns.iter().zip(1..).flat_map(|(it, turn)| it.names_in_turn(turn));
-        plain.chain(commands).map(Cow::Borrowed).chain(assertions).chain(turns)
+        plain.chain(commands).map(Cow::Borrowed).chain(assertions).chain(executions).chain(turns)
     }
 
     /// The names of all scores that the answer to a turn can get.
@@ -186,6 +188,7 @@ impl Expectation<'_> {
             || !self.assertions.is_empty()
             || self.expected.is_some()
             || self.command.is_some()
+            || self.execution.is_some()
             || self.routing.is_some()
     }
 }
@@ -241,6 +244,10 @@ impl<'r> Compiler<'r> {
         self.has_scripts = false;
         self.turn = None;
         let stated = self.stated(&case.criteria, Place { case, path: &[] }, &mut problems);
+        let execution = case.execution.as_deref().map(|it| {
+            let place = Place { case, path: &[] };
+            Arc::new(ExecutionExpectation::compile(it, place, self, &mut problems))
+        });
         let mut turns = Vec::with_capacity(case.conversation.turns.len());
         for (at, turn) in case.conversation.turns.iter().enumerate() {
             self.turn = u32::try_from(at + 1).ok();
@@ -260,7 +267,7 @@ impl<'r> Compiler<'r> {
             command: CommandExpectation::of(case),
             inquiries: std::mem::take(&mut self.inquiries),
             contests: std::mem::take(&mut self.contests),
-            needs_sandbox: case.execution.is_some(),
+            execution,
             turns,
             answered_turns: case.conversation.answered_turns(),
             ..stated
@@ -344,7 +351,7 @@ impl<'r> Compiler<'r> {
             scorers: Vec::new(),
             transform,
             facts: None,
-            needs_sandbox: false,
+            execution: None,
             turns: Vec::new(),
             answered_turns: 0,
         }

@@ -17,6 +17,7 @@ pub mod contest;
 mod difference;
 pub mod errors;
 mod excerpt;
+mod execution;
 pub mod json;
 pub mod judge;
 pub mod lint;

@@ -4,6 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use probity_core::{
     criteria::{CriteriaProblem, JsonLevel},
+    execution::ExecutionUse,
     judging::RuleConfig,
 };
 
@@ -20,6 +21,8 @@ pub struct Rules {
     pub(crate) errors: ErrorRules,
     pub(crate) json_level: JsonLevel,
     pub(crate) shell: ShellRules,
+    /// What becomes of commands that reading does not decide.
+    pub(crate) execution: ExecutionUse,
     /// Who compiles scripts; without it, none can be used.
     pub(crate) scripts: Option<Arc<dyn Scripts>>,
     /// The scorers that the suite has; none where there is no suite to look at.
@@ -42,6 +45,7 @@ impl Rules {
                     errors,
                     json_level: config.json_level,
                     shell,
+                    execution: config.grading.execution,
                     scripts: None,
                     scorers: None,
                 })

@@ -5,7 +5,7 @@
 //! - JSON with `prompt`, `risk_level` and a `metadata` table in each case;
 //! - YAML or JSON with `input_request` and a `validation_rule`.
 
-use serde_json::Value;
+use std::collections::BTreeMap;
 
 use crate::{
     ImportError,
@@ -16,6 +16,7 @@ use probity_core::{
     case::{Category, CommandCheck, TestCase},
     classification::Class,
     criteria::{AssertionTest, Criteria, Matcher},
+    execution::{ExecutionCriteria, PathCriteria, PathState},
     located::{Node, NodeValue},
 };
 
@@ -169,7 +170,7 @@ fn validated(id: &str, node: &Node, imported: &mut Imported<'_>) -> Option<TestC
         prompt: text(node, "input_request")?,
         notes: text(node, "notes"),
         difficulty: text(node, "difficulty"),
-        execution: node.get("execution").map(Node::to_json).filter(Value::is_object),
+        execution: node.get("execution").and_then(|it| execution(it, imported)),
         tags,
         ..TestCase::default()
     };
@@ -209,6 +210,18 @@ fn validated(id: &str, node: &Node, imported: &mut Imported<'_>) -> Option<TestC
         case.tags.extend(labelled("category", text(node, "category")));
     }
     Some(case)
+}
+
+/// The files that a command has to create.
+fn execution(node: &Node, imported: &mut Imported<'_>) -> Option<Box<ExecutionCriteria>> {
+    const CREATED: &str = "files_created";
+    for entry in node.entries().iter().filter(|it| it.key != CREATED) {
+        imported.lose(format!("`{}` of `execution` is left out", entry.key));
+    }
+    let created = PathCriteria { state: PathState::Created, ..PathCriteria::default() };
+    let paths: BTreeMap<_, _> =
+        texts(node, CREATED).into_iter().map(|path| (path, created.clone())).collect();
+    (!paths.is_empty()).then(|| Box::new(ExecutionCriteria { paths, ..Default::default() }))
 }
 
 fn matching(case: TestCase, expected: String, matcher: Matcher) -> TestCase {

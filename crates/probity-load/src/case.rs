@@ -3,6 +3,7 @@
 mod ask;
 mod conversation;
 mod decode;
+mod execution;
 mod fields;
 mod id;
 mod judging;
@@ -16,6 +17,7 @@ pub(crate) use decode::{
     CASE_FIELDS, any_category, criteria, criteria_of_rubric, is_case_field, of_result, prompt_vars,
 };
 pub use decode::{Decoded, decode};
+pub(crate) use execution::{execution, world_of};
 pub use fields::{Fields, Finding, Findings, did_you_mean};
 pub(crate) use judging::rubric_prompt;
 pub use made::{made_messages, made_prompt};

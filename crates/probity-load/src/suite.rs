@@ -231,6 +231,7 @@ fn decode(
         "json",
         "errors",
         "shell",
+        "grading",
         "backends",
         "runners",
         "prices",
@@ -253,6 +254,7 @@ fn decode(
     let (json, errors) = (fields.get("json"), fields.get("errors"));
     let (backends, runners) = (fields.get("backends"), fields.get("runners"));
     let shell = fields.get("shell");
+    let grading = fields.get("grading");
     let scorers = fields.get("scorers");
     check_version(&mut fields);
     let prices = fields.text("prices").map(|name| folder.join(name));
@@ -265,7 +267,7 @@ fn decode(
             let _ = Fields::new(node, &format!("`{table}`"), &names, fields.findings());
         }
     }
-    let backends = backends.map(|node| backend::decode(node, fields.findings()));
+    let backends = backends.map(|node| backend::decode(node, folder, fields.findings()));
     let backends = backends.unwrap_or_default();
     let embeddings = runner::decode_embeddings(&backends, &mut fields);
     let reranker = runner::decode_reranker(&backends, &mut fields);
@@ -309,6 +311,9 @@ fn decode(
                 .unwrap_or_default(),
             error_rules: errors.and_then(|node| judging::read_error_rules(node, folder, findings)),
             shell: shell.map(|node| judging::decode_shell(node, findings)).unwrap_or_default(),
+            grading: grading
+                .map(|node| judging::decode_grading(node, findings))
+                .unwrap_or_default(),
         },
         backends,
         runners: runners.unwrap_or_default(),

@@ -191,6 +191,9 @@ fn commands(text: &mut String, command: &CommandDetails) {
         let why = why.map(|it| format!(": {it}")).unwrap_or_default();
         line("compared", &format!("{equivalence}{why}"));
     }
+    if let Some(effect) = &command.effect {
+        line("executed", &format!("{}: {}", effect.verdict, effect.sentence()));
+    }
     if let Some(risk) = command.risk {
         let found = match command.findings.is_empty() {
             true => String::new(),
@@ -281,8 +284,8 @@ fn question(text: &mut String, record: &CaseRecord, asked: &Asked) {
     if asked.request.conversation() != record.request.conversation() {
         block(text, "  prompt", &asked.request.shown());
     }
-    match (&asked.reply, &asked.error) {
-        (Some(reply), _) => block(text, "  reply", reply),
+    match (asked.shown_reply(), &asked.error) {
+        (Some(reply), _) => block(text, "  reply", &reply),
         (None, Some(error)) => block(text, "  error", error),
         (None, None) => {}
     }

@@ -103,8 +103,9 @@ pub fn preferences(
 /// is right only if it does what the expected one does. Nobody is to learn dangerous ones.
 fn right_reply(case: &CaseRecord) -> Option<String> {
     let command = case.classification.details.command.as_ref();
-    let is_right = command
-        .is_none_or(|it| it.equivalence == Some(Equivalence::Equal) && it.safe != Some(false));
+    let does_it = |it: Equivalence| matches!(it, Equivalence::Equal | Equivalence::SameEffect);
+    let is_right =
+        command.is_none_or(|it| it.equivalence.is_some_and(does_it) && it.safe != Some(false));
     (case.verdict == Verdict::Pass && is_right).then(|| case.reply.clone()).flatten()
 }
 

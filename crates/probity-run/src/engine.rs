@@ -42,6 +42,7 @@ use crate::{
     events,
     pace::{Pacer, Pause},
     plan::Plan,
+    sandbox,
     source::{Fed, Prepared},
 };
 use groups::Groups;
@@ -207,6 +208,7 @@ impl Engine {
             cache,
             access,
             scorers,
+            ground,
         } = plan;
         let (to_loop, messages) = mpsc::unbounded_channel();
         let probation =
@@ -257,6 +259,7 @@ impl Engine {
                 cache,
                 access,
                 scorers,
+                sandbox: sandbox::Shared::new(ground),
                 vectors: Vectors::default(),
                 to_loop,
             }),
@@ -395,6 +398,10 @@ impl Engine {
         match message {
             Message::Wants { serial, backend, deadline, grant } => {
                 self.wants(backend, Waiting { serial, deadline, grant });
+                Ok(())
+            }
+            Message::Idles { serial } => {
+                self.idles(serial);
                 Ok(())
             }
             Message::Meets { serial, entries, duty } => {

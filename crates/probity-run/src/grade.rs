@@ -5,6 +5,7 @@ use std::time::Duration;
 use probity_core::{
     classification::Classification,
     conversation::exchanges,
+    execution::{EffectCall, EffectFound, Executed, ExecutionCall},
     opinion::Assessment,
     record::{Asked, CallError, CaseRecord, FailedAttempt, Usage},
     run_result::{Made, RunError, RunResult},
@@ -57,6 +58,10 @@ pub(crate) struct Received<'a> {
     pub(crate) scored: &'a [Result<Value, String>],
     /// What comparisons with other lanes came to.
     pub(crate) selections: &'a [Result<Selection, String>],
+    /// What came of executing what is in the reply; none where nothing was to be executed.
+    pub(crate) executed: Option<&'a Result<Executed, String>>,
+    /// What executing the command of the reply and accepted ones showed.
+    pub(crate) effects: &'a [Result<EffectFound, String>],
     /// Why the work on the case did not come to its end.
     pub(crate) unfinished: Option<&'a str>,
 }
@@ -83,6 +88,24 @@ pub(crate) fn scorer_inputs(
     received: Received<'_>,
 ) -> Vec<Result<ScorerInput, String>> {
     with_result(case, handle, received, Expectation::scorer_inputs)
+}
+
+/// What of a reply has to be executed; none where nothing has to be.
+pub(crate) fn execution_call(
+    case: &Prepared,
+    handle: &Handle,
+    received: Received<'_>,
+) -> Option<Result<ExecutionCall, String>> {
+    with_result(case, handle, received, Expectation::execution_call)
+}
+
+/// The pairs of commands that have to be executed.
+pub(crate) fn effect_calls(
+    case: &Prepared,
+    handle: &Handle,
+    received: Received<'_>,
+) -> Vec<EffectCall> {
+    with_result(case, handle, received, Expectation::effect_calls)
 }
 
 /// What a judge is shown of a reply, or why it cannot be asked.
@@ -115,8 +138,8 @@ fn with_result<T>(
     received: Received<'_>,
     judge: impl FnOnce(&Expectation<'static>, &RunResult<'_>) -> T,
 ) -> T {
-    let Received { reply, made, error, chosen, assessments, scored, selections, unfinished } =
-        received;
+    let Received { reply, made, error, chosen, assessments, scored, selections, .. } = received;
+    let Received { executed, effects, unfinished, .. } = received;
     let (backend, spent) = (&handle.subject.backend, handle.spent());
     let exchanges = exchanges(handle.asked());
     let answer = reply.map(Reply::answer);
@@ -146,6 +169,8 @@ fn with_result<T>(
         assessments,
         scored,
         selections,
+        executed,
+        effects,
         unfinished,
     };
     judge(&case.expectation, &result)

@@ -79,7 +79,7 @@ pub(crate) fn open(
         RunnerKind::Confusion => choosing::open(confusion::RULES, runner, site, report)?,
         RunnerKind::Effectiveness => comparing::open(effectiveness::RULES, runner, site, report)?,
         RunnerKind::SizeImpact => comparing::open(size_impact::RULES, runner, site, report)?,
-        RunnerKind::Agent => agent::open(runner, site, report)?,
+        RunnerKind::Agent => agent::open(runner)?,
         RunnerKind::Program => Arc::new(program::open(runner, site)),
     })
 }

@@ -23,6 +23,7 @@ pub use self::{
 use crate::{
     backend::{Answers, Backend, CacheAccess},
     decide::{Certainty, Decider, Planned},
+    sandbox::Ground,
     scorer::Scorers,
     source::{Cases, Done, Helper, Judge},
 };
@@ -60,6 +61,8 @@ pub struct Plan {
     pub access: CacheAccess,
     /// Programs that score replies.
     pub scorers: Scorers,
+    /// Where commands are executed.
+    pub ground: Arc<Ground>,
 }
 
 /// One runner on one backend, with one of its variants.

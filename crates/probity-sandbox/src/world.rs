@@ -16,8 +16,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use prepare::remove;
-pub use prepare::{Preparation, PrepareError, Setup};
+pub use prepare::{Preparation, PrepareError, Setup, remove};
 pub use read::{ReadError, read};
 
 /// Whose commands run where a world does not say.

@@ -13,7 +13,9 @@ use probity_core::{
 };
 
 use super::{
-    Fields, Findings, ask, conversation, id,
+    Fields, Findings, ask, conversation,
+    execution::execution,
+    id,
     judging::judge_options,
     reading::{READING_FIELDS, reading},
 };
@@ -188,7 +190,7 @@ fn body(fields: &mut Fields<'_, '_>, folder: &Path) -> TestCase {
         difficulty: fields.text("difficulty"),
         platform: fields.texts("platform"),
         license: fields.text("license"),
-        ..judged_fields(fields)
+        ..judged_fields(fields, folder)
     };
     if !is_routing {
         require_command_fields(fields, &case);
@@ -197,14 +199,14 @@ fn body(fields: &mut Fields<'_, '_>, folder: &Path) -> TestCase {
 }
 
 /// The fields that say when a reply is right, the category aside.
-fn judged_fields(fields: &mut Fields<'_, '_>) -> TestCase {
+fn judged_fields(fields: &mut Fields<'_, '_>, folder: &Path) -> TestCase {
     TestCase {
         expected_command: fields.text("expected_command"),
         expected_commands: fields.texts("expected_commands"),
         safe: fields.boolean("safe"),
         posix_compliant: fields.boolean("posix_compliant"),
         criteria: criteria(fields),
-        execution: execution(fields),
+        execution: execution(fields, folder),
         routing: routing(fields),
         rubric: rubric(fields),
         ..TestCase::default()
@@ -219,7 +221,7 @@ pub(crate) fn of_result(fields: &mut Fields<'_, '_>) -> TestCase {
     let tools = fields.get("tools");
     let tools = tools.and_then(|it| ask::tools_of(it, Path::new(""), fields.findings()));
     let ask = AskSpec { tools, ..AskSpec::default() };
-    TestCase { category, ask, ..judged_fields(fields) }
+    TestCase { category, ask, ..judged_fields(fields, Path::new("")) }
 }
 
 /// The name of a check if the case is about a shell command, else any name.
@@ -387,6 +389,15 @@ fn assertions(node: &Node, depth: usize, findings: &mut Findings) -> Vec<Asserti
         findings.error("wrong-type", &node.span, message);
         return Vec::new();
     };
+    assertions_of(items, depth, findings)
+}
+
+/// The assertions of a list.
+pub(super) fn assertions_of(
+    items: &[Node],
+    depth: usize,
+    findings: &mut Findings,
+) -> Vec<Assertion> {
     // One that cannot be read leaves its place behind, so that those after it keep theirs.
     let unreadable =
         || Assertion::new(AssertionKind { negated: false, test: AssertionTest::AssertSet });
@@ -455,15 +466,6 @@ fn assertion(node: &Node, depth: usize, findings: &mut Findings) -> Option<Asser
     };
     let stated = Assertion { value, weight, threshold, metric, ..Assertion::new(kind) };
     Some(Assertion { reading, stemmer, word_order, config, transform, judging, members, ..stated })
-}
-
-fn execution(fields: &mut Fields<'_, '_>) -> Option<serde_json::Value> {
-    let node = fields.get("execution")?;
-    if !matches!(node.value, NodeValue::Object(_)) {
-        let message = format!("field `execution` must be a table, not {}", node.kind());
-        fields.findings().error("wrong-type", &node.span, message);
-    }
-    Some(node.to_json())
 }
 
 fn routing(fields: &mut Fields<'_, '_>) -> Routing {

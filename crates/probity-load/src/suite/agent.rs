@@ -1,15 +1,15 @@
 //! How a runner lets a model work with tools.
 
+use std::path::Path;
+
 use probity_core::{
     agent::{AgentSpec, AgentTool, DEFAULT_STEPS, MOST_STEPS, Protocol},
+    execution::{USUAL_WORLD, WorldRef},
     kind::RunnerKind,
 };
 
-use super::{WrittenAt, runner::Surroundings};
-use crate::case::{Fields, did_you_mean};
+use crate::case::{Fields, did_you_mean, world_of};
 
-/// The world where nothing else is said.
-const USUAL_WORLD: &str = "empty";
 /// A day.
 const MOST_SECONDS: u64 = 86_400;
 
@@ -18,17 +18,15 @@ const MOST_SECONDS: u64 = 86_400;
 pub struct AgentConfig {
     /// What the model may do, and how much of it.
     pub spec: AgentSpec,
-    /// The world: the name of one that ships, or a file.
-    pub world: String,
-    /// Where that stands in the suite.
-    pub world_at: Option<WrittenAt>,
+    /// The world of cases that name none.
+    pub world: WorldRef,
 }
 
 /// None if a runner of this kind has no tools of ours.
 pub(super) fn decode(
     kind: RunnerKind,
     fields: &mut Fields<'_, '_>,
-    surroundings: &Surroundings<'_>,
+    folder: &Path,
 ) -> Option<AgentConfig> {
     if !kind.spec().acts {
         return None;
@@ -46,13 +44,9 @@ pub(super) fn decode(
         tools: decode_tools(fields),
         protocol: protocol.unwrap_or(Protocol::Native),
     };
-    Some(AgentConfig {
-        spec,
-        world: fields.text("world").unwrap_or_else(|| USUAL_WORLD.to_owned()),
-        world_at: fields
-            .get("world")
-            .map(|node| surroundings.place(node, "`world` of the runner".to_owned())),
-    })
+    let world = fields.get("world").and_then(|node| world_of(node, folder, fields.findings()));
+    let world = world.unwrap_or_else(|| WorldRef::Named(USUAL_WORLD.to_owned()));
+    Some(AgentConfig { spec, world })
 }
 
 /// All of them where none is named.

@@ -5,7 +5,7 @@ mod embedded;
 mod keys;
 mod sandboxed;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
 use serde_json::Value;
 
@@ -317,11 +317,11 @@ impl BackendConfig {
     }
 }
 
-pub(super) fn decode(node: &Node, findings: &mut Findings) -> Vec<BackendConfig> {
+pub(super) fn decode(node: &Node, folder: &Path, findings: &mut Findings) -> Vec<BackendConfig> {
     let Some(_) = Fields::open(node, "`backends`", findings) else { return Vec::new() };
     node.entries()
         .iter()
-        .filter_map(|entry| decode_backend(&entry.key, &entry.node, findings))
+        .filter_map(|entry| decode_backend(&entry.key, &entry.node, folder, findings))
         .collect()
 }
 
@@ -357,7 +357,12 @@ const KNOWN: &[&str] = &[
     "grammar",
 ];
 
-fn decode_backend(name: &str, node: &Node, findings: &mut Findings) -> Option<BackendConfig> {
+fn decode_backend(
+    name: &str,
+    node: &Node,
+    folder: &Path,
+    findings: &mut Findings,
+) -> Option<BackendConfig> {
     refuse_keys(node, findings);
     let keys = node.entries().iter().map(|it| it.key.as_str()).filter(|name| is_key(name));
     let known: Vec<&str> = KNOWN.iter().chain(custom::OF_CUSTOM).copied().chain(keys).collect();
@@ -403,7 +408,7 @@ fn decode_backend(name: &str, node: &Node, findings: &mut Findings) -> Option<Ba
         },
         output: decode_output(&mut fields),
         env: fields.texts("env"),
-        sandbox: sandboxed::decode(&mut fields),
+        sandbox: sandboxed::decode(&mut fields, folder),
         file: fields.text("file"),
         embedded: embedded::decode(&mut fields),
         config: decode_config(&mut fields),

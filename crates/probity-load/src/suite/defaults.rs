@@ -6,6 +6,7 @@ use probity_core::{
     case::{AskSpec, TestCase},
     conversation::{ConversationSpec, SimulatedUser},
     criteria::{Assertion, Criteria, CriteriaProblem},
+    execution::ExecutionCriteria,
     located::{Node, Step},
     problem::Problem,
 };
@@ -13,7 +14,7 @@ use serde_json::Value;
 
 use super::{AgentConfig, WrittenAt, check_texts, runner::Surroundings};
 use crate::{
-    case::{Fields, Findings, ask_of, criteria, prompt_vars},
+    case::{Fields, Findings, ask_of, criteria, execution, prompt_vars},
     template,
 };
 
@@ -34,6 +35,7 @@ pub(super) const KEYS: &[&str] = &[
     "shuffle_choices",
     "transform",
     "scorer_errors",
+    "execution",
 ];
 
 /// Those of them that say what a model is asked with beside the prompt. Tools of ours need nothing of the kind.
@@ -45,6 +47,7 @@ pub struct CaseDefaults {
     prompt_vars: BTreeMap<String, Value>,
     ask: AskSpec,
     criteria: Criteria,
+    execution: Option<Box<ExecutionCriteria>>,
     /// Who the user is, where a model plays it.
     user: Option<SimulatedUser>,
     /// Draws the order of choices.
@@ -52,6 +55,7 @@ pub struct CaseDefaults {
     /// Where the assertions and the transform stand.
     assertions_at: Vec<WrittenAt>,
     transform_at: Option<WrittenAt>,
+    execution_at: Option<WrittenAt>,
 }
 
 impl CaseDefaults {
@@ -65,6 +69,9 @@ impl CaseDefaults {
         own.response_format = own.response_format.take().or_else(|| response_format.clone());
         self.apply_user(&mut case.conversation);
         self.apply_criteria(&mut case.criteria);
+        if case.execution.is_none() {
+            case.execution.clone_from(&self.execution);
+        }
         if let Some(seed) = self.shuffle_choices {
             // A key that is a template is a letter only then.
             template::fill_keys(case);
@@ -144,6 +151,9 @@ impl CaseDefaults {
             [Step::Key("transform"), ..] if case.criteria.transform == self.criteria.transform => {
                 self.transform_at.as_ref()
             }
+            [Step::Key("execution"), ..] if case.execution == self.execution => {
+                self.execution_at.as_ref()
+            }
             _ => None,
         };
         let problem = at?.criteria_problem(problem.clone());
@@ -168,10 +178,12 @@ pub(super) fn decode(
             None => ask_of(fields, surroundings.folder),
         },
         criteria,
+        execution: execution(fields, surroundings.folder),
         user,
         shuffle_choices: fields.count("shuffle_choices", 0..=u64::MAX),
         assertions_at: assertions.iter().map(|it| place(it, "an assertion")).collect(),
         transform_at: fields.get("transform").map(|it| place(it, "`transform`")),
+        execution_at: fields.get("execution").map(|it| place(it, "`execution`")),
     })
 }
 

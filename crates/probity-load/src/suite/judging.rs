@@ -8,7 +8,8 @@ use crate::{
 };
 use probity_core::{
     criteria::JsonLevel,
-    judging::{PolicyConfig, PolicySeverity, RefusalConfig, ShellConfig},
+    execution::{ExecutionUse, SandboxNeed},
+    judging::{GradingConfig, PolicyConfig, PolicySeverity, RefusalConfig, ShellConfig},
     located::{Node, NodeValue},
 };
 use serde_json::Value;
@@ -86,6 +87,18 @@ pub(super) fn decode_shell(node: &Node, findings: &mut Findings) -> ShellConfig 
         rules: tables(&mut fields, "rule"),
         allow: tables(&mut fields, "allow"),
     }
+}
+
+pub(super) fn decode_grading(node: &Node, findings: &mut Findings) -> GradingConfig {
+    const KNOWN: &[&str] = &["execution", "sandbox"];
+    let Some(mut fields) = Fields::new(node, "`grading`", KNOWN, findings) else {
+        return GradingConfig::default();
+    };
+    let (uses, needs) =
+        (ExecutionUse::ALL.map(ExecutionUse::as_str), SandboxNeed::ALL.map(SandboxNeed::as_str));
+    let execution = fields.one_of("execution", "use of execution", &uses, |name| name.parse().ok());
+    let sandbox = fields.one_of("sandbox", "need of a sandbox", &needs, |name| name.parse().ok());
+    GradingConfig { execution: execution.unwrap_or_default(), sandbox: sandbox.unwrap_or_default() }
 }
 
 /// A list of tables as it stands.

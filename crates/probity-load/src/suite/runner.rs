@@ -242,7 +242,7 @@ fn decode_runner(
         fields.findings().error("bad-value", &node.span, message);
     }
     let user = user::decode(known, &mut fields);
-    let agent = agent::decode(kind, &mut fields, surroundings);
+    let agent = agent::decode(kind, &mut fields, surroundings.folder);
     // `true` asks for the usual ones, which are those of the suite where it has some.
     let is_usual = |node: &&Node| node.value == NodeValue::Bool(true);
     let own = fields.get("gates");

@@ -210,7 +210,7 @@ impl Island {
             "source": asked.source.as_str(),
             "system": system,
             "prompt": text(&asked.request.shown()),
-            "reply": asked.reply.as_deref().map(text),
+            "reply": asked.shown_reply().as_deref().map(text),
             "error": asked.error.as_deref().map(text),
         })
     }

@@ -1,6 +1,7 @@
 //! How a case asks: with retries, limits, permits of the loop, and the cache.
 
 mod embedding;
+mod executing;
 mod reranking;
 
 use std::{sync::Arc, time::Duration};

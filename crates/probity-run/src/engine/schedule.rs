@@ -132,12 +132,17 @@ impl Engine {
             self.backends[again].pacer.back();
         }
         // It had a permit to ask another one, and did not need it.
-        if let Some(other) = live.calling.take() {
-            let lane = live.key.lane;
-            self.backends[other].pacer.dropped();
-            self.forgo(lane, other);
-        }
+        self.idles(waiting.serial);
         self.backends[backend].waiting.push_back(waiting);
+    }
+
+    /// A case has a permit for a call that it does not make now, which goes back.
+    pub(super) fn idles(&mut self, serial: u64) {
+        let Some(live) = self.live.get_mut(&serial) else { return };
+        let Some(backend) = live.calling.take() else { return };
+        let lane = live.key.lane;
+        self.backends[backend].pacer.dropped();
+        self.forgo(lane, backend);
     }
 
     /// A case of a runner, whatever lane asks it.

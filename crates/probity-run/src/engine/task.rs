@@ -23,6 +23,7 @@ use crate::{
     backend::{Answers, CacheAccess, Reply},
     grade::{self, Received},
     interview::Hearing,
+    sandbox,
     scorer::Scorers,
     source::Prepared,
 };
@@ -32,6 +33,8 @@ use crate::{
 pub(super) enum Message {
     /// It wants to make a call of a backend.
     Wants { serial: u64, backend: usize, deadline: Instant, grant: oneshot::Sender<Grant> },
+    /// It makes no call for a while, and has no use for the permit that it has.
+    Idles { serial: u64 },
     /// It has an answer and waits for those of other lanes.
     Meets { serial: u64, entries: Entries, duty: oneshot::Sender<Duty> },
     /// A call came back.
@@ -102,6 +105,8 @@ pub(super) struct Shared {
     pub(super) access: CacheAccess,
     /// Programs that score replies.
     pub(super) scorers: Scorers,
+    /// Where commands are executed.
+    pub(super) sandbox: sandbox::Shared,
     /// Embeddings of expected texts.
     pub(super) vectors: Vectors,
     /// Not bounded: each task waits for the answer to its message, or sends its last.

@@ -33,6 +33,7 @@ use crate::{
     kind::Site,
     plan::{PlannedLane, Used},
     redact::Redactor,
+    sandbox::Ground,
     scorer::Scorers,
     source::{Cases, Done},
 };
@@ -221,6 +222,7 @@ fn plan(backends: &[Arc<Backend>], settings: Settings, repeat: u32) -> Plan {
         run_id: "test".to_owned(),
         resumed: false,
         scorers: no_scorers(&settings),
+        ground: Arc::new(Ground::new(&BTreeMap::new())),
         settings,
         backends: backends.to_vec(),
         lanes: lanes.collect(),

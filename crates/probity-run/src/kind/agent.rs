@@ -1,12 +1,8 @@
 //! A model with tools works on a task in a world of its own.
 
-mod visit;
+mod work;
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use probity_core::{
     agent::{AgentSpec, Protocol},
@@ -14,57 +10,56 @@ use probity_core::{
     classification::{Classification, Rule},
     criteria::CriteriaProblem,
     details::{Criterion, Details, Trouble},
+    evidence::JudgedBy,
+    execution::{ExecutionCall, ExecutionCriteria, WorldRef},
     kind::{AgentEnd, AgentWork, Evidence, KindSpec, RunnerKind},
     located::Step,
-    problem::Problem,
     record::{Aborted, CacheKind, InputDigest, Usage},
     request::{Message, Part, Request, Role, ToolCall, ToolResult},
 };
-use probity_grade::agent::{Action, Said, instructions, read};
+use probity_grade::{
+    Expectation,
+    agent::{Action, Said, instructions, read},
+};
 use probity_load::suite::{AgentConfig, RunnerConfig};
-use probity_sandbox::{World, world};
 
-use self::visit::Visit;
+use self::work::World;
 use super::{
-    Asking, Calls, Kind, Questions, Running, Site, Work, respond,
-    respond::talk::{message_of, with_ids},
+    Asking, Calls, Kind, Questions, Running, Work, respond,
+    respond::{
+        Worked,
+        talk::{message_of, with_ids},
+    },
 };
 use crate::{
     backend::Reply,
     engine::{Ended, Handle, Query, Target, Unanswered, failed_with, finish},
+    sandbox::world_of,
     source::Prepared,
-    worlds,
 };
 
-/// Makes a runner ready. A world that is not there is reported.
-pub(super) fn open(
-    runner: &RunnerConfig,
-    site: &Site<'_>,
-    report: &mut dyn FnMut(Problem),
-) -> Option<Arc<dyn Kind>> {
+/// Makes a runner ready.
+pub(super) fn open(runner: &RunnerConfig) -> Option<Arc<dyn Kind>> {
     // A suite that is read has one for each runner of this kind.
-    let AgentConfig { spec, world, world_at } = runner.agent.as_ref()?;
-    let world = worlds::find(world, site.folder).map_err(|why| {
-        if let Some(at) = world_at {
-            report(at.unusable("bad-world", &why));
-        }
-    });
-    let place = Place { world: world.ok()?, cache: world::cache_folder(&site.env) };
-    Some(Arc::new(Agent { spec: spec.clone(), place: Arc::new(place) }))
-}
-
-/// Where an agent works.
-#[derive(Debug)]
-struct Place {
-    world: World,
-    /// Where trees of worlds are kept.
-    cache: PathBuf,
+    let AgentConfig { spec, world } = runner.agent.clone()?;
+    Some(Arc::new(Agent { spec, world }))
 }
 
 #[derive(Debug)]
 struct Agent {
     spec: AgentSpec,
-    place: Arc<Place>,
+    /// The world of cases that name none.
+    world: WorldRef,
+}
+
+impl Agent {
+    /// Where a case is worked on, and what is executed there in the end.
+    fn call(&self, case: &TestCase) -> ExecutionCall {
+        match &case.execution {
+            Some(execution) => execution.after_work(&self.world),
+            None => ExecutionCriteria::default().after_work(&self.world),
+        }
+    }
 }
 
 impl Kind for Agent {
@@ -83,22 +78,38 @@ impl Kind for Agent {
             ("turns", !talk.turns.is_empty()),
             ("user", talk.user.is_some()),
         ];
-        let problem = |key: &'static str| CriteriaProblem {
-            path: vec![Step::Key(key)],
+        let problem = |path: &[&'static str], message: String| CriteriaProblem {
+            path: path.iter().copied().map(Step::Key).collect(),
             code: "bad-case",
-            message: format!("an agent has the tools of its runner and one task, and no `{key}`"),
+            message,
             help: None,
         };
-        beyond.into_iter().filter(|it| it.1).map(|it| problem(it.0)).collect()
+        let beyond = beyond.into_iter().filter(|it| it.1).map(|(key, _)| {
+            let message =
+                format!("an agent has the tools of its runner and one task, and no `{key}`");
+            problem(&[key], message)
+        });
+        let execution = case.execution.as_deref();
+        let worlds = execution
+            .filter(|it| it.worlds.len() > 1)
+            .map(|_| problem(&["execution", "worlds"], "an agent works in one world".to_owned()));
+        let file = execution.filter(|it| it.file.is_some()).map(|_| {
+            let message = "an agent writes its files itself: there is no `file` for its reply";
+            problem(&["execution", "file"], message.to_owned())
+        });
+        beyond.chain(worlds).chain(file).collect()
     }
 
     fn calls(&self, case: &TestCase) -> Calls {
         Calls { steps: u64::from(self.spec.max_steps - 1), ..respond::calls(case) }
     }
 
-    fn complete(&self, _case: &TestCase, filled: Request) -> Request {
-        let directory = &self.place.world.directory;
-        let system = instructions(&self.spec, directory, filled.system());
+    fn complete(&self, case: &TestCase, filled: Request) -> Request {
+        let call = self.call(case);
+        // Worlds that cannot be read were refused with the suite or the case.
+        let world = call.worlds.first().and_then(|it| world_of(it).ok());
+        let directory = world.map_or_else(|| "/".to_owned(), |it| it.directory);
+        let system = instructions(&self.spec, &directory, filled.system());
         let system = Message::text(Role::System, system);
         let said = filled.conversation().iter().cloned();
         let messages = std::iter::once(system).chain(said).collect();
@@ -108,13 +119,17 @@ impl Kind for Agent {
         }
     }
 
+    fn expect<'r>(&self, _case: &TestCase, stated: Expectation<'r>) -> Expectation<'r> {
+        stated.after_work(self.world.clone())
+    }
+
     fn questions(
         &self,
-        _case: &TestCase,
+        case: &TestCase,
         filled: Request,
-        _judge: Option<&probity_core::evidence::JudgedBy>,
+        _judge: Option<&JudgedBy>,
     ) -> Option<Questions> {
-        let task = Task { spec: self.spec.clone(), place: self.place.clone() };
+        let task = Task { spec: self.spec.clone(), call: self.call(case) };
         Some(Questions { request: filled, work: Arc::new(task) })
     }
 }
@@ -123,13 +138,14 @@ impl Kind for Agent {
 #[derive(Debug)]
 struct Task {
     spec: AgentSpec,
-    place: Arc<Place>,
+    /// Where it is worked on, and what is executed there in the end.
+    call: ExecutionCall,
 }
 
 impl Work for Task {
     fn input(&self, asking: &Asking<'_>) -> InputDigest {
         let plain = respond::input_of(asking);
-        let own = serde_json::to_vec(&(&self.spec, &self.place.world)).unwrap_or_default();
+        let own = serde_json::to_vec(&(&self.spec, &self.call.worlds)).unwrap_or_default();
         InputDigest::of([&plain.0[..], b"agent", &own])
     }
 
@@ -153,18 +169,26 @@ impl From<Unanswered> for Stuck {
 
 async fn work(task: &Task, case: Prepared, mut handle: Handle) -> Result<Ended, Aborted> {
     // A machine without a sandbox is found out before anybody is asked.
-    if let Err(why) = visit::blocking(|| worlds::sandbox().map(|_| ())).await {
+    if let Err(why) = handle.check_sandbox().await {
         return Ok(finish(case, handle, None, undecided(why)));
     }
     let mut labour = Labour::new(task, &case);
     let worked = labour.work(&mut handle).await;
-    let done = labour.done;
+    let Labour { mut world, done, .. } = labour;
     let evidence = Evidence::Agent(done.clone());
+    let worked = match worked {
+        Ok(reply) if case.case.execution.is_some() => {
+            let executed = world.judge(&mut handle).await;
+            Ok((reply, Some(executed)))
+        }
+        Ok(reply) => Ok((reply, None)),
+        Err(stuck) => Err(stuck),
+    };
     match worked {
-        Ok(reply) => {
+        Ok((reply, executed)) => {
             handle.sum_latencies();
-            let unfinished = done.unfinished();
-            let mut ended = respond::judge(case, handle, reply, unfinished.as_deref()).await?;
+            let worked = Worked { reply, unfinished: done.unfinished(), executed };
+            let mut ended = respond::judge(case, handle, worked).await?;
             ended.record.classification.details.evidence = Some(Box::new(evidence));
             Ok(ended)
         }
@@ -194,14 +218,14 @@ fn undecided(why: String) -> Classification {
 struct Labour<'a> {
     spec: &'a AgentSpec,
     case: &'a Prepared,
-    visit: Visit,
+    world: World,
     done: AgentWork,
 }
 
 impl<'a> Labour<'a> {
     fn new(task: &'a Task, case: &'a Prepared) -> Self {
         let done = AgentWork {
-            world: task.place.world.name.clone(),
+            world: task.call.worlds.first().map_or_else(String::new, |it| it.name().to_owned()),
             ended: AgentEnd::Answered,
             steps: 0,
             calls: 0,
@@ -209,7 +233,7 @@ impl<'a> Labour<'a> {
             malformed: 0,
             commands_ms: 0,
         };
-        Self { spec: &task.spec, case, visit: Visit::new(task.place.clone()), done }
+        Self { spec: &task.spec, case, world: World::new(task.call.clone()), done }
     }
 
     /// Asks the model and does what it says, until it is done or may do no more. Returns its last reply.
@@ -285,7 +309,7 @@ impl<'a> Labour<'a> {
     }
 
     /// Does what a call asks for, and says what the model is told of it.
-    async fn carry_out(&mut self, call: &ToolCall, handle: &Handle) -> Result<String, Stuck> {
+    async fn carry_out(&mut self, call: &ToolCall, handle: &mut Handle) -> Result<String, Stuck> {
         let action = match Action::of(call, &self.spec.tools) {
             Ok(action) => action,
             Err(told) => {
@@ -294,7 +318,7 @@ impl<'a> Labour<'a> {
             }
         };
         let left = self.time_left(handle);
-        let acted = self.visit.act(&action, left).await.map_err(Stuck::World)?;
+        let acted = self.world.act(&action, left, handle).await.map_err(Stuck::World)?;
         self.done.calls += 1;
         self.done.failed_calls += u32::from(acted.failed);
         self.done.commands_ms += acted.took_ms;
@@ -316,10 +340,4 @@ fn of_user(calls: &[ToolCall], told: &[String], wrong: Option<&str>) -> Message 
     let results = calls.iter().zip(told).map(|(call, told)| format!("[{}] {told}", call.name));
     let said: Vec<String> = results.chain(wrong.map(ToOwned::to_owned)).collect();
     Message::text(Role::User, said.join("\n\n"))
-}
-
-impl Place {
-    fn world(&self) -> (&World, &Path) {
-        (&self.world, &self.cache)
-    }
 }

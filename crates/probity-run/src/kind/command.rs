@@ -17,13 +17,14 @@ impl Kind for Command {
     }
 
     fn check(&self, case: &TestCase) -> Vec<CriteriaProblem> {
-        if case.accepted_commands().next().is_some() {
+        if case.accepted_commands().next().is_some() || case.execution.is_some() {
             return Vec::new();
         }
         vec![CriteriaProblem {
             path: vec![],
             code: "missing-field",
-            message: "a case of a `command` runner needs `expected_command`".to_owned(),
+            message: "a case of a `command` runner needs `expected_command` or `execution`"
+                .to_owned(),
             help: None,
         }]
     }

@@ -8,6 +8,7 @@ use probity_core::{
     case::TestCase,
     criteria::{Asks, Assertion},
     details::Trouble,
+    execution::{EffectFound, EffectVerdict, Executed},
     kind::{KindSpec, RunnerKind},
     record::{Aborted, InputDigest},
     request::{Message, Request},
@@ -132,8 +133,12 @@ impl Work for Answer {
     }
 }
 
-/// What decides about a reply beside the reply itself: those who are asked about it, and what.
-fn judged_input(input: InputDigest, asking: &Asking<'_>) -> InputDigest {
+/// What decides about a reply beside the reply itself: what is executed, and those who are asked about it.
+fn judged_input(mut input: InputDigest, asking: &Asking<'_>) -> InputDigest {
+    if let Some(execution) = &asking.case.execution {
+        let said = serde_json::to_string(execution).unwrap_or_default();
+        input = InputDigest::of([&input.0[..], b"execution", said.as_bytes()]);
+    }
     let asserted: Vec<&[Assertion]> = asking.case.asserted().map(|it| it.1).collect();
     if !asserted.iter().any(|it| asks_others(it)) {
         return input;
@@ -163,19 +168,40 @@ async fn answer(work: &Answer, case: Prepared, mut handle: Handle) -> Result<End
         Ok(reply) => reply,
         Err(unanswered) => return failed(case, None, handle, unanswered),
     };
-    judge(case, handle, reply, None).await
+    judge(case, handle, Worked { reply, unfinished: None, executed: None }).await
+}
+
+/// What the work on a case came to.
+pub(super) struct Worked {
+    /// The last reply.
+    pub(super) reply: Reply,
+    /// Why the work did not come to its end.
+    pub(super) unfinished: Option<String>,
+    /// What was executed already of what the case wants.
+    pub(super) executed: Option<Result<Executed, String>>,
 }
 
 /// Judges the last reply to a case, and asks those about it whom the case names.
 pub(super) async fn judge(
     case: Prepared,
     mut handle: Handle,
-    reply: Reply,
-    unfinished: Option<&str>,
+    worked: Worked,
 ) -> Result<Ended, Aborted> {
     let rubrics = case.expectation.inquiries().len();
+    let Worked { reply, unfinished, executed } = worked;
     let made = grade::made(&case, &handle, &reply);
-    let received = Received { reply: Some(&reply), made: &made, unfinished, ..Received::default() };
+    let received = Received {
+        reply: Some(&reply),
+        made: &made,
+        unfinished: unfinished.as_deref(),
+        ..Received::default()
+    };
+    let executed = match executed {
+        Some(known) => Some(known),
+        None => execute(&case, received, &mut handle).await,
+    };
+    let effects = compare_effects(&case, received, &mut handle).await;
+    let received = Received { executed: executed.as_ref(), effects: &effects, ..received };
     let scored = match score(&case, received, &mut handle).await {
         Ok(scored) => scored,
         Err(unanswered) => return failed(case, Some(reply), handle, unanswered),
@@ -207,6 +233,34 @@ pub(super) async fn judge(
         classification = grade::classify_reply(&case, &handle, received);
     }
     Ok(finish(case, handle, Some(reply), classification))
+}
+
+/// Executes what is in the reply, if the case wants it. A reply with nothing to execute is judged as it is.
+async fn execute(
+    case: &Prepared,
+    received: Received<'_>,
+    handle: &mut Handle,
+) -> Option<Result<Executed, String>> {
+    let call = grade::execution_call(case, handle, received)?.ok()?;
+    Some(handle.execute(call).await)
+}
+
+/// Executes the command of the reply and accepted ones, until one of them has the same effect.
+async fn compare_effects(
+    case: &Prepared,
+    received: Received<'_>,
+    handle: &mut Handle,
+) -> Vec<Result<EffectFound, String>> {
+    let mut effects = Vec::new();
+    for (number, call) in grade::effect_calls(case, handle, received).into_iter().enumerate() {
+        let found = handle.compare_effects(number, call).await;
+        let is_settled = found.as_ref().is_ok_and(|it| it.verdict == EffectVerdict::SameEffect);
+        effects.push(found);
+        if is_settled {
+            break;
+        }
+    }
+    effects
 }
 
 /// Asks the scorers of a case, one after the other.

@@ -6,7 +6,7 @@ use std::{
 };
 
 use probity_core::{
-    case::{Category, TestCase},
+    case::{Category, CommandCheck, TestCase},
     criteria::CriteriaProblem,
     problem::{Problem, Severity, UnknownKeys},
     record::SkillsInfo,
@@ -47,6 +47,8 @@ pub struct ScannedRunner {
     pub undecided: Undecided,
     /// What those that are asked need of a backend.
     pub needs: BTreeSet<Need>,
+    /// Cases that are asked and whose command is compared with accepted ones.
+    pub compared_commands: u64,
     /// The backends that play users of the cases that are asked.
     pub users: BTreeSet<String>,
     /// The scorers that cases of the dataset ask.
@@ -66,8 +68,8 @@ pub struct ScannedRunner {
 pub struct Undecided {
     /// Those that have no criterion.
     pub without_criterion: Named,
-    /// Those whose `execution` only a sandbox could look at.
-    pub without_sandbox: Named,
+    /// Those with an `execution` and those of agents, which nothing decides where nothing can be executed.
+    pub executed: Named,
 }
 
 /// How many cases, and the ids of the first of them.
@@ -94,8 +96,8 @@ impl Undecided {
     fn of(case: &TestCase, kind: &dyn Kind) -> Self {
         let one = || Named { count: 1, first: vec![case.id.clone()] };
         let mut undecided = Self::default();
-        if case.execution.is_some() {
-            undecided.without_sandbox = one();
+        if case.execution.is_some() || kind.spec().acts {
+            undecided.executed = one();
         } else if !kind.decides(case) {
             undecided.without_criterion = one();
         }
@@ -103,14 +105,14 @@ impl Undecided {
     }
 
     fn add(&mut self, other: &Self) {
-        let Self { without_criterion, without_sandbox } = other;
+        let Self { without_criterion, executed } = other;
         self.without_criterion.add(without_criterion);
-        self.without_sandbox.add(without_sandbox);
+        self.executed.add(executed);
     }
 
-    /// Whether there is no such case.
+    /// Whether there is certainly no such case.
     pub fn is_empty(&self) -> bool {
-        self.without_criterion.count == 0 && self.without_sandbox.count == 0
+        self.without_criterion.count == 0 && self.executed.count == 0
     }
 }
 
@@ -214,7 +216,8 @@ pub fn scan(
     choose(candidates, choice, strata.is_some(), &mut cases, &mut chosen);
     cases.digest = summary.digest.to_string();
     let unknown_failures = unknown_failures.into_iter().map(ToOwned::to_owned).collect();
-    let Sums { cases: selected, categories, prompt_bytes, calls, undecided, needs, users } = chosen;
+    let Sums { cases: selected, categories, prompt_bytes, calls, undecided, .. } = chosen;
+    let Sums { needs, users, compared_commands, .. } = chosen;
     cases.has_undecided = !undecided.is_empty();
     Some(ScannedRunner {
         runner: runner.clone(),
@@ -226,6 +229,7 @@ pub fn scan(
         unmet,
         undecided,
         needs,
+        compared_commands,
         users,
         scorers: asked,
         of_all_shards,
@@ -294,6 +298,7 @@ fn scan_own(runner: &RunnerConfig, mut cases: Cases, case: &TestCase) -> Scanned
         unmet: Unmet::default(),
         undecided: Undecided::default(),
         needs: BTreeSet::new(),
+        compared_commands: 0,
         users: BTreeSet::new(),
         scorers: UsedScorers::default(),
         of_all_shards: of_all.matches(case).into(),
@@ -323,6 +328,7 @@ struct Sums {
     undecided: Undecided,
     needs: BTreeSet<Need>,
     users: BTreeSet<String>,
+    compared_commands: u64,
 }
 
 impl Sums {
@@ -343,6 +349,7 @@ impl Sums {
             calls: kind.calls(case),
             users: cases.users.name_for(case).into_iter().map(ToOwned::to_owned).collect(),
             undecided: Undecided::of(case, kind),
+            compared_commands: u64::from(case.command_check() == Some(CommandCheck::Correctness)),
         }
     }
 
@@ -352,6 +359,7 @@ impl Sums {
         self.prompt_bytes.iter_mut().zip(&other.prompt_bytes).for_each(|(all, one)| *all += one);
         self.calls.add(other.calls);
         self.undecided.add(&other.undecided);
+        self.compared_commands += other.compared_commands;
         self.needs.extend(&other.needs);
         self.users.extend(other.users.iter().cloned());
         for (category, count) in &other.categories {

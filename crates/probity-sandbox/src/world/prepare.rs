@@ -195,7 +195,7 @@ fn remove_stale(preparation: &Preparation<'_>, place: &Path) {
 }
 
 /// Removes a tree, also one with directories that may not be written to.
-pub(crate) fn remove(path: &Path) {
+pub fn remove(path: &Path) {
     let Ok(found) = fs::symlink_metadata(path) else { return };
     if found.is_dir() {
         let _ = fs::set_permissions(path, fs::Permissions::from_mode(0o700));

@@ -127,6 +127,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     porcelain.planned = lanes.iter().map(|lane| lane.info.planned).sum();
     let against = context.load_baseline(&lanes)?;
     let scorers = context.scorers(&scanned)?;
+    let ground = context.ground(&scanned)?;
     let access = answers::access(args, &project);
     let kept = answers::Kept {
         generations: lanes.iter().any(|lane| lane.info.kind.spec().compares),
@@ -139,6 +140,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
             lanes: &lanes,
             scanned: &scanned,
             settings: &project.settings,
+            execution: project.suite.rules.grading.execution,
             cache: cache.as_deref(),
             access,
         });
@@ -169,6 +171,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
         cache: cache.clone().map(|cache| cache as Arc<dyn Answers>),
         access,
         scorers,
+        ground,
     };
     // A path that cannot be written is found out before anything is paid for.
     let events = args.events.as_deref().map(EventsFile::create).transpose()?;

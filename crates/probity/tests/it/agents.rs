@@ -1,5 +1,7 @@
 //! Agents: models that work on tasks with tools, in a sandbox.
 
+mod tasks;
+
 use std::{
     fs,
     time::{Duration, Instant},
@@ -136,7 +138,7 @@ fn tokens_and_dollars_are_those_of_all_steps() {
 fn a_conversation_with_its_calls_is_shown() {
     let server = server(&[bash("printf 'a\\nb\\nc\\n' | tee words"), Answer::text("there are 3")]);
     let project = project("openai", &server, &task(), "");
-    run(&project, &["--report", "report.html"]);
+    run(&project, &["-o", "report.html"]);
     let shown = project.shown(&["show", "latest", "task"]);
     for part in
         ["user:      How many lines has words?", "[calls bash(", "exit code 0", "+ /home/ada/words"]
@@ -380,4 +382,69 @@ fn an_answer_at_once_needs_no_tool() {
     );
     run(&project, &[]).expect(0, &[("TOTAL_CALLS", "1")]);
     assert_eq!(only(&project)["verdict"], "pass");
+}
+
+/// A task that is judged by the files that are left.
+fn list() -> Value {
+    json!({
+        "id": "list", "prompt": "Sort list into sorted.",
+        "execution": {
+            "world": "texts", "files": { "list": "b\na\n" }, "setup": "chmod 600 list",
+            "run": "wc -l < sorted", "stdout": "2",
+            "paths": { "sorted": { "state": "created", "content": "a\nb", "mode": "644" }, "list": "unchanged" },
+            "unchanged": ["words"],
+        },
+    })
+}
+
+#[test]
+fn the_world_that_is_left_behind_is_judged() {
+    let check = |command: &str, verdict: &str, reason: &str| {
+        let server = server(&[bash(command), Answer::text("It is sorted.")]);
+        let project = project("anthropic", &server, &list(), "world = \"empty\"");
+        run(&project, &[]);
+        let case = only(&project);
+        let said = case["reason"].as_str().unwrap();
+        assert_eq!(case["verdict"], verdict, "{command}: {said}");
+        assert!(said.contains(reason), "{command}: {said}");
+        assert_eq!(evidence(&case)["world"], "texts", "{command}");
+        assert!(project.shown(&["rescore"]).contains("0 flipped"), "{command}");
+        assert_eq!(only(&project)["verdict"], verdict, "{command}");
+    };
+    check("sort list > sorted", "pass", "execution");
+    check("sort -r list > sorted", "fail", "`sorted`");
+    check("sort list > sorted; chmod 600 sorted", "fail", "mode");
+    check("sort list > sorted; rm words", "fail", "words");
+    check("sort -o list list; cp list sorted", "fail", "list");
+    check("true", "fail", "exit code");
+}
+
+#[test]
+fn criteria_that_changed_are_judged_by_what_was_seen() {
+    let server = server(&[bash("sort list > sorted"), Answer::text("It is sorted.")]);
+    let project = project("openai", &server, &list(), "");
+    run(&project, &[]);
+    let mut stricter = list();
+    stricter["execution"]["paths"]["sorted"]["mode"] = json!("600");
+    let project = project.lines("cases.jsonl", &[stricter]);
+    let shown = project.shown(&["rescore"]);
+    assert!(shown.contains("1 from pass to fail"), "{shown}");
+    // What nobody looked at cannot be judged.
+    let mut other = list();
+    other["execution"]["paths"] = json!({ "elsewhere": "absent" });
+    let project = project.lines("cases.jsonl", &[other]);
+    project.run(&["rescore"]);
+    assert_eq!(only(&project)["verdict"], "undecided");
+    assert_eq!(server.seen().asked, 2);
+}
+
+#[test]
+fn a_case_has_one_world() {
+    let server = saying(&["no"]);
+    let mut case = list();
+    case["execution"]["world"] = Value::Null;
+    case["execution"]["worlds"] = json!(["texts", "empty"]);
+    let project = project("openai", &server, &case, "");
+    let shown = project.shown(&["run"]);
+    assert!(shown.contains("an agent works in one world"), "{shown}");
 }

@@ -83,6 +83,7 @@ fn the_list_has_a_line_for_each_suite() {
     assert_snapshot!(Project::new().shown(&["init", "--list"]), @r"
     exit 0
     --- out
+    agent           30 cases             does a model with a shell get small jobs on a Linux machine done?
     chat            32 cases             does a model remember what was said, and keep to what was agreed, turn after turn?
     contradictions  59 cases             does a model notice when what it is told cannot all be true, or cannot all be done?
     injection       56 cases             does a model do its task when the data it works on gives orders of its own?
@@ -167,13 +168,13 @@ fn a_name_that_is_not_known_is_answered_with_those_that_are() {
     exit 2
     --- err
     error: there is no built-in suite `shel`
-    hint: did you mean `shell`? there are chat, contradictions, injection, json, long-context, qa, rag, routing, shell, skills, tools, unicode; `probity init --list` says what each is for
+    hint: did you mean `shell`? there are agent, chat, contradictions, injection, json, long-context, qa, rag, routing, shell, skills, tools, unicode; `probity init --list` says what each is for
     ");
     assert_snapshot!(project.shown(&["init", "--no-detect", "--suite", "xyz"]), @r"
     exit 2
     --- err
     error: there is no built-in suite `xyz`
-    hint: there are chat, contradictions, injection, json, long-context, qa, rag, routing, shell, skills, tools, unicode; `probity init --list` says what each is for
+    hint: there are agent, chat, contradictions, injection, json, long-context, qa, rag, routing, shell, skills, tools, unicode; `probity init --list` says what each is for
     ");
     assert!(fs::read_dir(project.path("")).unwrap().next().is_none());
 }

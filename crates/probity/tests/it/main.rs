@@ -24,6 +24,7 @@ mod defaults;
 mod demo;
 mod dialects;
 mod embeddings;
+mod execution;
 mod few_shot;
 mod foreign;
 mod functions;

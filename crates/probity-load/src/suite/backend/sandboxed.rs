@@ -1,13 +1,18 @@
 //! Programs that run in the sandbox.
 
-use crate::case::Fields;
-use probity_core::located::{Node, NodeValue};
+use std::path::Path;
+
+use crate::case::{Fields, world_of};
+use probity_core::{
+    execution::WorldRef,
+    located::{Node, NodeValue},
+};
 
 /// Where the sandbox of a program has openings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SandboxedProgram {
-    /// The world that it finds: the name of one that ships, or a file beside the suite. An empty one if not given.
-    pub world: Option<String>,
+    /// The world that it finds; an empty one if not given.
+    pub world: Option<WorldRef>,
     /// Files and directories of this machine that it needs beside its own, read-only.
     pub paths: Vec<String>,
     /// Addresses that it may reach beside its API.
@@ -37,11 +42,11 @@ impl HostPort {
 }
 
 /// `true`, or a table with the openings.
-pub(super) fn decode(fields: &mut Fields<'_, '_>) -> Option<SandboxedProgram> {
+pub(super) fn decode(fields: &mut Fields<'_, '_>, folder: &Path) -> Option<SandboxedProgram> {
     let node = fields.get("sandbox")?;
     match &node.value {
         NodeValue::Bool(is_on) => is_on.then(SandboxedProgram::default),
-        NodeValue::Object(_) => openings(node, fields),
+        NodeValue::Object(_) => openings(node, fields, folder),
         NodeValue::Null | NodeValue::Number(_) | NodeValue::String(_) | NodeValue::Array(_) => {
             let message = "`sandbox` is true, false or a table".to_owned();
             let help = "the table has `world`, `paths` and `reach`".to_owned();
@@ -51,10 +56,10 @@ pub(super) fn decode(fields: &mut Fields<'_, '_>) -> Option<SandboxedProgram> {
     }
 }
 
-fn openings(node: &Node, fields: &mut Fields<'_, '_>) -> Option<SandboxedProgram> {
+fn openings(node: &Node, fields: &mut Fields<'_, '_>, folder: &Path) -> Option<SandboxedProgram> {
     let known = ["world", "paths", "reach"];
     let mut inner = Fields::new(node, "`sandbox`", &known, fields.findings())?;
-    let world = inner.text("world");
+    let world = inner.get("world").and_then(|it| world_of(it, folder, inner.findings()));
     let paths = inner.texts("paths");
     if let Some(path) = paths.iter().find(|path| !path.starts_with('/')) {
         let span = inner.span("paths");

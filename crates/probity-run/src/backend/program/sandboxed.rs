@@ -8,20 +8,22 @@ use std::{
     os::unix::process::ExitStatusExt as _,
     path::{Path, PathBuf},
     process::ExitStatus,
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
+use probity_core::execution::WorldRef;
+
 use probity_load::suite::{BackendConfig, HostPort, SandboxedProgram};
 use probity_sandbox::{
-    Address, Command, Execution, Failure, Gateway, Limits, Openings, Session, Stopper, World,
-    execution, world,
+    Address, Command, Execution, Failure, Gateway, Limits, Openings, Stopper, World, execution,
 };
 
 use super::{ProgramError, Surroundings, Tool, environment};
 use crate::{
     backend::address,
     process::{self, Count, End, Finished, NoProgram, Stdin},
-    worlds,
+    sandbox::{Ground, world_of},
 };
 
 /// The world of a program whose suite names none.
@@ -33,9 +35,8 @@ const CERTIFICATES: [&str; 2] = ["/etc/ssl/certs", "/etc/pki"];
 /// A program that runs in the sandbox.
 #[derive(Debug)]
 pub(super) struct Sandboxed {
+    ground: Arc<Ground>,
     world: World,
-    /// Where trees of worlds are kept.
-    cache: PathBuf,
     openings: Openings,
 }
 
@@ -57,8 +58,8 @@ impl Sandboxed {
         let Some(wanted) = &config.sandbox else { return Ok(None) };
         let failed = |why: String| ProgramError::NoSandbox { name: config.name.clone(), why };
         let SandboxedProgram { world, paths, reach } = wanted;
-        let named = world.as_deref().unwrap_or(EMPTY);
-        let world = worlds::find(named, &surroundings.base).map_err(failed)?;
+        let empty = || WorldRef::Named(EMPTY.to_owned());
+        let world = world_of(&world.clone().unwrap_or_else(empty)).map_err(failed)?;
         let variable = server_variable(tool).and_then(|it| surroundings.env.get(OsStr::new(it)));
         let variable = variable.and_then(|it| it.to_str()).filter(|it| !it.is_empty());
         let Way { mut gateway, base_url } =
@@ -70,9 +71,9 @@ impl Sandboxed {
         let certificates = certificates.filter(|it| it.is_absolute() && it.exists());
         let paths = paths.iter().map(PathBuf::from).chain(certificates).collect();
         let openings = Openings { paths, gateway: Some(gateway) };
-        let cache = world::cache_folder(&surroundings.env);
+        let ground = Arc::new(Ground::new(&surroundings.env));
         let config = BackendConfig { base_url, ..config.clone() };
-        Ok(Some((Self { world, cache, openings }, config)))
+        Ok(Some((Self { ground, world, openings }, config)))
     }
 
     /// Runs a program to its end. If the future is dropped, it is ended in the background.
@@ -89,25 +90,23 @@ impl Sandboxed {
         let command = command_of(argv, stdin).map_err(|error| failed(error.to_string()))?;
         let mut openings = self.openings.clone();
         openings.paths.extend(own);
-        let (world, cache) = (self.world.clone(), self.cache.clone());
-        let count = Count::up();
-        let path = program.clone();
-        let enter = move || {
-            let failed = |why: String| NoProgram::NoSandbox { path: path.clone(), why };
-            let mut prepared = worlds::prepare(&world, &cache).map_err(failed)?;
+        let stop = Arc::new(Stop::default());
+        let _end = EndOnDrop(Arc::clone(&stop));
+        let (ground, world, count) = (Arc::clone(&self.ground), self.world.clone(), Count::up());
+        let work = move || {
+            let failed = |why: String| NoProgram::NoSandbox { path: program.clone(), why };
+            let unused = |failure| unused(&program, failure);
+            let mut prepared = ground.tree(&world).map_err(failed)?;
             prepared.variables = variables(prepared.variables, &env, &openings);
-            let sandbox = worlds::sandbox().map_err(failed)?;
-            sandbox.enter_with(&prepared, &openings).map_err(|failure| unused(&path, failure))
-        };
-        let mut session: Session<'static> = blocking(enter).await??;
-        let _end = EndOnDrop(session.stopper());
-        let execute = move || {
-            let execution = session.execute(&command, None, &within(&limits));
+            let sandbox = ground.open().map_err(failed)?;
+            let mut session = sandbox.enter_with(&prepared, &openings).map_err(unused)?;
+            stop.arm(session.stopper());
+            let execution = session.execute(&command, None, &within(&limits)).map_err(unused)?;
             drop((session, room, count));
-            execution
+            Ok(finished(execution, limits.stdout))
         };
-        let execution = blocking(execute).await?.map_err(|failure| unused(&program, failure))?;
-        Ok(finished(execution, limits.stdout))
+        let lost = |error| NoProgram::Lost(std::io::Error::other(error));
+        tokio::task::spawn_blocking(work).await.map_err(lost)?
     }
 }
 
@@ -121,20 +120,35 @@ fn unused(program: &Path, failure: Failure) -> NoProgram {
     }
 }
 
+/// Ends a session, also one that is about to begin.
+#[derive(Debug, Default)]
+struct Stop(Mutex<(bool, Option<Stopper>)>);
+
+impl Stop {
+    fn arm(&self, stopper: Stopper) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.0 {
+            stopper.stop();
+        }
+        state.1 = Some(stopper);
+    }
+
+    fn stop(&self) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.0 = true;
+        if let Some(stopper) = &state.1 {
+            stopper.stop();
+        }
+    }
+}
+
 /// Ends a session that nobody waits for any more.
-struct EndOnDrop(Stopper);
+struct EndOnDrop(Arc<Stop>);
 
 impl Drop for EndOnDrop {
     fn drop(&mut self) {
         self.0.stop();
     }
-}
-
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, NoProgram> {
-    let lost = |error| NoProgram::Lost(std::io::Error::other(error));
-    tokio::task::spawn_blocking(work).await.map_err(lost)
 }
 
 /// What a program may use: enough for those that bring an engine for JavaScript, which reserve a lot of address space.

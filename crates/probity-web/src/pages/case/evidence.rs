@@ -133,6 +133,9 @@ fn shell(command: &CommandDetails) -> Markup {
             @if let Some(equivalence) = command.equivalence {
                 dt { "compared" } dd { (equivalence) @if let Some(why) = why { ": " (one_line(why, 400)) } }
             }
+            @if let Some(effect) = &command.effect {
+                dt { "executed" } dd dir="auto" { (effect.verdict) ": " (one_line(&effect.sentence(), 400)) }
+            }
             @if let Some(risk) = command.risk {
                 dt { "risk" } dd { (risk) @if !command.findings.is_empty() { " (" (one_line(&command.findings.join(", "), 400)) ")" } @if command.opaque { ", in part not known" } }
             }

@@ -96,7 +96,7 @@ fn question(asked: &Asked, room: usize) -> Markup {
             }
             @if let Some(system) = asked.request.system() { h3 { "System prompt" } (short_block(system, room / 2)) }
             h3 { "Prompt" } (short_block(&asked.request.shown(), room))
-            @if let Some(reply) = &asked.reply { h3 { "Reply" } (short_block(reply, room)) }
+            @if let Some(reply) = asked.shown_reply() { h3 { "Reply" } (short_block(&reply, room)) }
             @if let Some(error) = &asked.error { h3 { "Error" } (short_block(error, room)) }
         }
     }

@@ -10,6 +10,7 @@ use std::{
 use probity_core::{
     dollars::dollars,
     evidence::JudgedBy,
+    execution::ExecutionUse,
     request::{Request, short},
 };
 use probity_load::settings::Settings;
@@ -33,6 +34,8 @@ pub(super) struct Plan<'a> {
     pub(super) lanes: &'a [PlannedLane],
     pub(super) scanned: &'a [ScannedRunner],
     pub(super) settings: &'a Settings,
+    /// What becomes of commands that reading does not decide.
+    pub(super) execution: ExecutionUse,
     /// Answers of earlier runs.
     pub(super) cache: Option<&'a dyn Answers>,
     pub(super) access: CacheAccess,
@@ -110,6 +113,17 @@ impl Plan<'_> {
             (calls + fallbacks + steps + 2 * (user_turns + judgements + comparisons))
                 .saturating_mul(tries),
         );
+        let executed = runner.undecided.executed.count * u64::from(info.repeat);
+        if executed > 0 {
+            let _ = writeln!(text, "  {executed} executions in the sandbox");
+        }
+        let compared = runner.compared_commands * u64::from(info.repeat);
+        if compared > 0 && self.execution != ExecutionUse::Off {
+            let _ = writeln!(
+                text,
+                "  commands of {compared} answers are executed where reading does not decide"
+            );
+        }
         if let Some(skills) = &info.skills {
             let (count, characters) = (skills.count, skills.index_characters);
             let _ = writeln!(text, "  {count} skills, an index of {characters} characters");

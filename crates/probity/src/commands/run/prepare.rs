@@ -7,6 +7,8 @@ use std::{
 };
 
 use probity_core::{
+    execution::{ExecutionUse, SandboxNeed},
+    judging::GradingConfig,
     problem::{Problem, Severity},
     record::{Lane, Selection},
 };
@@ -21,11 +23,12 @@ use probity_run::{
     },
     filter::Unmet,
     plan::{Choice, Helpers, PlannedLane, ScannedRunner, Seat, Undecided, count_comparisons, scan},
+    sandbox::Ground,
     scorer::Scorers,
 };
 
 use super::{Context, Project, selection, unknown_keys};
-use crate::{failure::Failure, terminal::counted};
+use crate::{environment::Environment, failure::Failure, terminal::counted};
 
 impl Context<'_> {
     /// The runners that are asked for, with what the command line changes about them.
@@ -160,25 +163,15 @@ impl Context<'_> {
     /// What people have to know of the cases before they are asked.
     pub(super) fn tell_of_cases(&self, scanned: &[ScannedRunner]) {
         for ScannedRunner { runner, undecided, unknown_failures, .. } in scanned {
-            let Undecided { without_criterion, without_sandbox } = undecided;
-            let kinds = [
-                (without_criterion, "has no criterion", "have no criterion"),
-                (
-                    without_sandbox,
-                    "has an `execution`, which this version does not run,",
-                    "have an `execution`, which this version does not run,",
-                ),
-            ];
+            let Undecided { without_criterion, executed: _ } = undecided;
             let name = &runner.name;
-            for (named, one, several) in kinds {
-                let verb = if named.count == 1 { one } else { several };
-                if named.count > 0 {
-                    self.printer.note(&format!(
-                        "{name}: {} {verb} and will be undecided: {}",
-                        counted(named.count, "case"),
-                        listed(named.count, &named.first)
-                    ));
-                }
+            if without_criterion.count > 0 {
+                let verb = if without_criterion.count == 1 { "has" } else { "have" };
+                self.printer.note(&format!(
+                    "{name}: {} {verb} no criterion and will be undecided: {}",
+                    counted(without_criterion.count, "case"),
+                    listed(without_criterion.count, &without_criterion.first)
+                ));
             }
             if !unknown_failures.is_empty() {
                 let count = unknown_failures.len() as u64;
@@ -192,6 +185,50 @@ impl Context<'_> {
                 ));
             }
         }
+    }
+
+    /// Where commands are executed. It is opened if that is going to happen, so that everybody knows before anything is
+    /// paid for what cannot be decided here.
+    pub(super) fn ground(&self, scanned: &[ScannedRunner]) -> Result<Arc<Ground>, Failure> {
+        let ground = Arc::new(Ground::new(&Environment::default().all()));
+        let GradingConfig { execution, sandbox } = self.project.suite.rules.grading;
+        let compares = execution != ExecutionUse::Off;
+        let needs_it = |it: &&ScannedRunner| {
+            it.undecided.executed.count > 0 || compares && it.compared_commands > 0
+        };
+        let needing: Vec<&ScannedRunner> = scanned.iter().filter(needs_it).collect();
+        if needing.is_empty() || self.args.dry_run {
+            return Ok(ground);
+        }
+        let Err(why) = ground.open() else { return Ok(ground) };
+        if sandbox == SandboxNeed::Required {
+            return Err(Failure::new(format!(
+                "the suite requires a sandbox, so nothing was run: {why}"
+            ))
+            .hint("`probity sandbox doctor` says what this machine lacks"));
+        }
+        for ScannedRunner { runner, undecided: Undecided { executed, .. }, .. } in needing {
+            let name = &runner.name;
+            let told = match executed.count {
+                0 => "commands that reading does not decide are not executed".to_owned(),
+                count => {
+                    let what = match (runner.kind.spec().acts, count) {
+                        (true, 1) => "is a task for an agent",
+                        (true, _) => "are tasks for an agent",
+                        (false, 1) => "has an `execution`",
+                        (false, _) => "have an `execution`",
+                    };
+                    format!(
+                        "{} {what} and will be undecided: {}",
+                        counted(count, "case"),
+                        listed(count, &executed.first)
+                    )
+                }
+            };
+            self.printer.note(&format!("{name}: {told}"));
+        }
+        self.printer.note(&format!("nothing can be executed: {why}"));
+        Ok(ground)
     }
 
     /// The programs of the suite that score replies. Those that cases ask have to be there.

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use probity_core::record::CaseRecord;
+use probity_core::record::{Asked, CaseRecord};
 use probity_grade::again::is_of_scorer;
 use probity_run::recording::{Answer, RecordingWriter};
 use probity_store::{Reader, RunRow};
@@ -44,9 +44,14 @@ pub(super) fn write(reader: &Reader, run: &RunRow, file: OutputFile) -> Result<(
     writer.finish().map_err(failed)?.finish()
 }
 
+/// Whether a question went to a backend.
+fn is_of_backend(asked: &Asked) -> bool {
+    !is_of_scorer(asked) && !asked.is_of_sandbox()
+}
+
 /// Whether a case has one answer, of which its record has all that is known.
 fn is_one_answer(case: &CaseRecord) -> bool {
-    let mut answers = case.asked.iter().filter(|it| !is_of_scorer(it));
+    let mut answers = case.asked.iter().filter(|it| is_of_backend(it));
     let first = answers.next();
     answers.next().is_none()
         && first.is_none_or(|it| it.tool_calls.is_empty() && it.logprobs.is_none())
@@ -54,7 +59,7 @@ fn is_one_answer(case: &CaseRecord) -> bool {
 
 /// Every answer of a case that asked for several. Scorers are asked again by a replay.
 fn add_all(writer: &mut RecordingWriter<OutputFile>, case: &CaseRecord) -> io::Result<()> {
-    for asked in case.asked.iter().filter(|it| !is_of_scorer(it)) {
+    for asked in case.asked.iter().filter(|it| is_of_backend(it)) {
         // The error that the case ended in is that of its last question.
         let error = case.error.as_ref().filter(|_| asked.error.is_some());
         if asked.reply.is_none() && error.is_none() {

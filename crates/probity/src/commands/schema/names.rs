@@ -15,6 +15,7 @@ use probity_core::{
     },
     details::{Criterion, Equivalence, JsonStep, RefusalSource, Risk, Trouble},
     evidence::{Choice, Condition, Pair, Tier, Win},
+    execution::{EffectVerdict, ExecutionUse, PathState, SandboxNeed},
     failure::ErrorKind,
     gate::{GateStatus, Metric},
     judging::PolicySeverity,
@@ -35,7 +36,7 @@ const MARK: char = '@';
 type List = fn() -> Vec<String>;
 
 /// The lists by the names that schemas know them by.
-pub(super) const LISTS: [(&str, List); 51] = [
+pub(super) const LISTS: [(&str, List); 55] = [
     ("agent_end", || of(AgentEnd::ALL.map(AgentEnd::as_str))),
     ("agent_protocol", || of(Protocol::ALL.map(Protocol::as_str))),
     ("agent_tool", || of(AgentTool::ALL.map(AgentTool::as_str))),
@@ -55,8 +56,10 @@ pub(super) const LISTS: [(&str, List); 51] = [
     ("condition", || of(Condition::ALL.map(Condition::as_str))),
     ("criterion", || of(Criterion::all().map(Criterion::as_str))),
     ("divergence_kind", || of(DivergenceKind::ALL.map(DivergenceKind::as_str))),
+    ("effect_verdict", || of(EffectVerdict::ALL.map(EffectVerdict::as_str))),
     ("equivalence", || of(Equivalence::ALL.map(Equivalence::as_str))),
     ("error_kind", || of(ErrorKind::ALL.map(ErrorKind::as_str))),
+    ("execution_use", || of(ExecutionUse::ALL.map(ExecutionUse::as_str))),
     ("expected_format", || of(ExpectedFormat::ALL.map(ExpectedFormat::as_str))),
     ("extraction", || of(ExtractName::ALL.map(ExtractName::as_str))),
     ("fact_category", || of(FactCategory::ALL.map(FactCategory::as_str))),
@@ -68,11 +71,13 @@ pub(super) const LISTS: [(&str, List); 51] = [
     ("matcher", || of(Matcher::ALL.map(Matcher::as_str))),
     ("matcher_spelling", || spellings(&Matcher::ALL)),
     ("metric", || Metric::all().map(|(_, name)| name).collect()),
+    ("path_state", || of(PathState::ALL.map(PathState::as_str))),
     ("policy_severity", || of(PolicySeverity::ALL.map(PolicySeverity::as_str))),
     ("refusal_source", || of(RefusalSource::ALL.map(RefusalSource::as_str))),
     ("risk", || of(Risk::ALL.map(Risk::as_str))),
     ("rule", || of(Rule::ALL.map(Rule::as_str))),
     ("runner_kind", || of(RunnerKind::ALL.map(RunnerKind::as_str))),
+    ("sandbox_need", || of(SandboxNeed::ALL.map(SandboxNeed::as_str))),
     ("scorer_errors", || of(ScorerErrors::ALL.map(ScorerErrors::as_str))),
     ("size_comparison", || Pair::SIZES.map(|it| it.to_string()).to_vec()),
     ("skill_tier", || of(Tier::ALL.map(Tier::as_str))),

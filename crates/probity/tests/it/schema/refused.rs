@@ -138,6 +138,14 @@ const EVIDENCE: &[&str] = &[
     "estimated",
     "command",
     "transformed",
+    "unexecuted",
+    "executed",
+    "/command/effect",
+    "/effect/world",
+    "/effect/difference",
+    "/effect/caveat",
+    "agreed",
+    "silent",
     "/details/judged",
     "/details/selected",
     "/selected/0/judge",
@@ -464,6 +472,20 @@ fn results_that_are_not_whole_are_refused() {
         "difficulty",
         "platform",
         "execution",
+        "worlds",
+        "/execution/files",
+        "/execution/setup",
+        "/execution/file",
+        "/execution/run",
+        "/execution/stdin",
+        "/execution/timeout",
+        "/execution/exit_code",
+        "/execution/stdout",
+        "/execution/stderr",
+        "/execution/paths",
+        "/execution/unchanged",
+        "/paths/p/content",
+        "/paths/p/mode",
         "skill",
         "expected_skills",
         "acceptable_skills",
@@ -491,7 +513,6 @@ fn results_that_are_not_whole_are_refused() {
         "/prompt_vars",
         "/expected_response",
         "/schema",
-        "/execution",
         "/assert/0/value",
         "/assert/0/config",
         "/arguments",
@@ -500,7 +521,8 @@ fn results_that_are_not_whole_are_refused() {
         "/parameters",
         "/response_format",
     ];
-    let loose = Loose { anything: &anything, named: &[], optional: &optional };
+    let named = ["/execution/files", "/execution/paths"];
+    let loose = Loose { anything: &anything, named: &named, optional: &optional };
     let results = samples::results();
     results.iter().for_each(|it| check_refusals("run-result", it, &loose));
     let first = results[0].as_object().unwrap();

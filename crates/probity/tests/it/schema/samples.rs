@@ -19,6 +19,10 @@ use probity_core::{
     difference::Difference,
     event::{CaseKey, Event, Stamped},
     evidence::JudgedBy,
+    execution::{
+        EffectFound, EffectVerdict, ExecutionCriteria, ExitCode, FileMode, PathCriteria, PathState,
+        TextCriteria, Timeout, Unchanged, WorldRef,
+    },
     failure::ErrorKind,
     gate::{Decimal, GateStatus},
     kind::{Evidence, RunnerKind},
@@ -70,6 +74,40 @@ fn used() -> Spent {
     Spent { calls: 1, usage: usage(), cost_usd: 0.1 }
 }
 
+fn effect() -> EffectFound {
+    EffectFound {
+        command: text("c"),
+        against: text("a"),
+        verdict: EffectVerdict::Different,
+        reason: text("r"),
+        world: Some(text("w")),
+        difference: Some(text("d")),
+        caveat: Some(text("c")),
+        agreed: vec![text("w")],
+        silent: vec![text("w")],
+    }
+}
+
+fn execution() -> ExecutionCriteria {
+    let is = |text: &str| Some(TextCriteria::Text(text.to_owned()));
+    let path =
+        PathCriteria { state: PathState::Created, content: is("x"), mode: Some(FileMode(0o644)) };
+    ExecutionCriteria {
+        worlds: vec![WorldRef::File { file: text("w.toml"), text: text("name = \"w\"") }],
+        files: [(text("f"), text("x"))].into(),
+        setup: Some(text("s")),
+        file: Some(text("answer")),
+        run: Some(text("sh answer")),
+        stdin: Some(text("i")),
+        timeout: Some(Timeout(1_000)),
+        exit_code: Some(ExitCode::One(0)),
+        stdout: is("o"),
+        stderr: is("e"),
+        paths: [(text("p"), path)].into(),
+        unchanged: Some(Unchanged::Others(true)),
+    }
+}
+
 /// Classifications that together have all the evidence that there can be.
 pub(super) fn classifications() -> Vec<Classification> {
     let details = |diff: Difference, evidence: Evidence| Details {
@@ -116,6 +154,8 @@ pub(super) fn classifications() -> Vec<Classification> {
             matched_index: Some(0),
             canonical: Some([text("a"), text("b")]),
             difference: Some(text("d")),
+            executed: true,
+            effect: Some(Box::new(effect())),
             risk: Some(Risk::Safe),
             safe: Some(true),
             opaque: true,
@@ -124,6 +164,7 @@ pub(super) fn classifications() -> Vec<Classification> {
             violations: vec!["v".into()],
         })),
         transformed: Some(text("x")),
+        unexecuted: Some(text("u")),
         partial_reply: true,
         also: vec![Also { rule: Rule::Policy, evidence: text("e") }],
     };
@@ -498,7 +539,7 @@ pub(super) fn case() -> TestCase {
         tags: vec![text("t")],
         difficulty: Some(text("easy")),
         platform: vec![text("linux")],
-        execution: Some(json!({})),
+        execution: Some(Box::new(execution())),
         routing: Routing {
             skill: Some(text("s")),
             expected_skills: vec![text("s")],

@@ -1,15 +1,15 @@
-//! An agent's visit of its world. What blocks runs in threads that are there for that.
+//! What an agent does in its world.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
+use probity_core::execution::{Executed, ExecutionCall};
 use probity_grade::agent::{Action, Told};
 use probity_sandbox::{
-    Command, Execution, Limits, Session, Stopper,
+    Command, Execution, Limits,
     execution::{Change, End, Entry},
 };
 
-use super::Place;
-use crate::worlds;
+use crate::{engine::Handle, sandbox::Visit};
 
 /// What a command of an agent may use.
 const LIMITS: Limits = Limits {
@@ -27,10 +27,11 @@ const LIMITS: Limits = Limits {
 /// Writes what it reads into the file that is its first argument.
 const WRITE: &str = r#"case $1 in */*) mkdir -p -- "${1%/*}/" ;; esac && cat > "$1""#;
 
-/// A visit that begins with the first action.
-pub(super) struct Visit {
-    place: Arc<Place>,
-    session: Option<Session<'static>>,
+/// The world of an agent, which is entered when it is first needed.
+pub(super) struct World {
+    /// Which one it is, and what is executed there in the end.
+    call: ExecutionCall,
+    visit: Option<Visit>,
     /// What was different when the last command had ended.
     changes: Vec<Change>,
 }
@@ -44,20 +45,21 @@ pub(super) struct Acted {
     pub(super) took_ms: u64,
 }
 
-impl Visit {
-    pub(super) fn new(place: Arc<Place>) -> Self {
-        Self { place, session: None, changes: Vec::new() }
+impl World {
+    pub(super) fn new(call: ExecutionCall) -> Self {
+        Self { call, visit: None, changes: Vec::new() }
     }
 
-    /// Does something in the world. An error means that the world is lost.
-    pub(super) async fn act(&mut self, action: &Action, left: Duration) -> Result<Acted, String> {
+    /// Does something. An error means that the world is lost.
+    pub(super) async fn act(
+        &mut self,
+        action: &Action,
+        left: Duration,
+        handle: &mut Handle,
+    ) -> Result<Acted, String> {
         let time = LIMITS.time.min(left);
-        let command = command(action);
         let limits = Limits { time, ..LIMITS };
-        let execute = move |session: &mut Session<'static>| {
-            session.execute(&command, None, &limits).map_err(|failure| failure.to_string())
-        };
-        let execution = self.within(execute).await??;
+        let execution = self.visit(handle).await?.execute(command(action), limits).await?;
         let changed = changed(&self.changes, &execution.changes);
         let Execution { end, stdout, stderr, changes, refused, took_us } = execution;
         self.changes = changes;
@@ -79,57 +81,22 @@ impl Visit {
         Ok(Acted { told, failed, took_ms: took_us / 1000 })
     }
 
-    /// Does something with the session, in a thread where that may take its time. Whoever stops waiting ends the session.
-    async fn within<T: Send + 'static>(
-        &mut self,
-        work: impl FnOnce(&mut Session<'static>) -> T + Send + 'static,
-    ) -> Result<T, String> {
-        let mut session = match self.session.take() {
-            Some(session) => session,
-            None => {
-                let place = self.place.clone();
-                blocking(move || {
-                    let (world, cache) = place.world();
-                    worlds::enter(world, cache)
-                })
-                .await?
-            }
-        };
-        let guard = Guard(Some(session.stopper()));
-        let (session, done) = blocking(move || {
-            let done = work(&mut session);
-            Ok((session, done))
-        })
-        .await?;
-        guard.lift();
-        self.session = Some(session);
-        Ok(done)
-    }
-}
-
-/// Ends a session that nobody waits for.
-struct Guard(Option<Stopper>);
-
-impl Guard {
-    fn lift(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        if let Some(stopper) = &self.0 {
-            stopper.stop();
+    /// Executes what the case asks for, and looks at what the agent left behind.
+    pub(super) async fn judge(&mut self, handle: &mut Handle) -> Result<Executed, String> {
+        let call = self.call.clone();
+        self.visit(handle).await?;
+        match &self.visit {
+            Some(visit) => handle.execute_after(visit, call).await,
+            None => Err("there is no world".to_owned()),
         }
     }
-}
 
-/// Runs what blocks.
-pub(super) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, String> + Send + 'static,
-) -> Result<T, String> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|error| Err(format!("it broke the program: {error}")))
+    async fn visit(&mut self, handle: &mut Handle) -> Result<&Visit, String> {
+        if self.visit.is_none() {
+            self.visit = Some(handle.visit(&self.call).await?);
+        }
+        self.visit.as_ref().ok_or_else(|| "there is no world".to_owned())
+    }
 }
 
 fn command(action: &Action) -> Command {

@@ -1,0 +1,368 @@
+//! What was executed, held against what it had to do.
+
+mod paths;
+
+use std::{borrow::Cow, sync::Arc};
+
+use probity_core::{
+    criteria::{Asks, Assertion, CriteriaProblem},
+    execution::{
+        ANSWER_FILE, AnswerFile, EffectCall, Ended, Executed, ExecutedIn, ExecutionCall,
+        ExecutionCriteria, ExecutionUse, Stream, TextCriteria, USUAL_TIMEOUT, WorldRef,
+    },
+    located::Step,
+    run_result::RunResult,
+    score::Score,
+};
+use probity_shell::extract::extract;
+use probity_text::extract::{Extraction, Take};
+
+use crate::{
+    assertion::{self, CompiledAssertion},
+    check::Told,
+    compile::{Compiler, Expectation, Place},
+    difference::text_difference,
+    excerpt::excerpt,
+    reply::Reply,
+    script,
+};
+use paths::ExpectedPath;
+
+/// The names of the scores.
+const EXIT_CODE: &str = "exit_code";
+const STDOUT: &str = "stdout";
+const STDERR: &str = "stderr";
+const UNCHANGED: &str = "unchanged";
+/// The score of a reply with nothing in it to execute.
+pub(crate) const EXECUTION: &str = "execution";
+
+/// What an execution has to come to, compiled.
+#[derive(Clone, Debug)]
+pub(crate) struct ExecutionExpectation {
+    criteria: ExecutionCriteria,
+    stdout: Option<ExpectedText>,
+    stderr: Option<ExpectedText>,
+    paths: Vec<ExpectedPath>,
+    /// The usual world of agents, if one has worked on the case: what it left behind is judged, and not its reply.
+    after_work: Option<WorldRef>,
+}
+
+/// What has to hold of an output or of the content of a file.
+#[derive(Clone, Debug)]
+enum ExpectedText {
+    /// It is this text, line ends at its end aside.
+    Is(String),
+    All(Vec<CompiledAssertion>),
+}
+
+impl ExecutionExpectation {
+    /// Compiles what a case says of its execution.
+    pub(crate) fn compile(
+        criteria: &ExecutionCriteria,
+        place: Place<'_>,
+        compiler: &mut Compiler<'_>,
+        problems: &mut Vec<CriteriaProblem>,
+    ) -> Self {
+        let mut text = |written: Option<&TextCriteria>, path: &[Step<'static>]| {
+            let path: Vec<_> = [Step::Key("execution")].iter().chain(path).copied().collect();
+            written.map(|it| {
+                ExpectedText::compile(it, Place { path: &path, ..place }, compiler, problems)
+            })
+        };
+        let stdout = text(criteria.stdout.as_ref(), &[Step::Key(STDOUT)]);
+        let stderr = text(criteria.stderr.as_ref(), &[Step::Key(STDERR)]);
+        let paths = criteria.paths.iter().map(|(path, it)| ExpectedPath {
+            path: path.clone(),
+            state: it.state,
+            content: text(it.content.as_ref(), &[Step::Key("paths")]),
+            mode: it.mode,
+        });
+        Self {
+            stdout,
+            stderr,
+            paths: paths.collect(),
+            criteria: criteria.clone(),
+            after_work: None,
+        }
+    }
+
+    /// The names of the scores that it gives.
+    pub(crate) fn score_names(&self) -> Vec<Cow<'static, str>> {
+        let exit = self.criteria.exit_codes().map(|_| EXIT_CODE.into());
+        let texts = [(STDOUT, &self.stdout), (STDERR, &self.stderr)];
+        let texts = texts.iter().flat_map(|(what, text)| {
+            text.iter().flat_map(|it| it.score_names(what)).collect::<Vec<_>>()
+        });
+        let paths = self.paths.iter().map(|it| it.score_name().into());
+        let unchanged = self.criteria.unchanged.as_ref().map(|_| UNCHANGED.into());
+        exit.into_iter().chain(texts).chain(paths).chain(unchanged).collect()
+    }
+
+    /// What has to be executed for a reply; an error if there is nothing in it.
+    fn call(&self, reply: &str) -> Result<ExecutionCall, String> {
+        if let Some(usual) = &self.after_work {
+            return Ok(self.criteria.after_work(usual));
+        }
+        let ExecutionCriteria { files, setup, file, run, stdin, timeout, .. } = &self.criteria;
+        let (command, answer) = match run {
+            Some(run) => {
+                let path = file.clone().unwrap_or_else(|| ANSWER_FILE.to_owned());
+                (run.clone(), Some(AnswerFile { path, text: code_in(reply) }))
+            }
+            None => {
+                let found = extract(reply).ok_or("the reply has no shell command")?;
+                (found.command.into_owned(), None)
+            }
+        };
+        Ok(ExecutionCall {
+            worlds: self.criteria.worlds(),
+            files: files.clone(),
+            setup: setup.clone(),
+            answer,
+            command,
+            stdin: stdin.clone(),
+            timeout: timeout.unwrap_or(USUAL_TIMEOUT),
+            looks: self.criteria.looks(),
+        })
+    }
+
+    /// What came of an execution, one score for each thing that is asked of it; an error if that is not known.
+    pub(crate) fn judge(
+        &self,
+        executed: &Executed,
+        reply: &Reply<'_, '_>,
+    ) -> Result<Vec<Score>, String> {
+        let unseen = self
+            .criteria
+            .looks()
+            .into_iter()
+            .find(|path| executed.worlds.iter().any(|it| !it.paths.contains_key(path)));
+        if let Some(path) = unseen {
+            return Err(format!("`{path}` was not looked at when the command was executed"));
+        }
+        if executed.worlds.is_empty() {
+            return Err("it was executed in no world".to_owned());
+        }
+        let in_worlds = InWorlds { worlds: &executed.worlds };
+        let mut scores = Vec::new();
+        if let Some(codes) = self.criteria.exit_codes() {
+            scores.push(in_worlds.score(EXIT_CODE, |it| exit(it, &codes)));
+        }
+        if let Some(stdout) = &self.stdout {
+            scores.extend(in_worlds.texts(STDOUT, stdout, reply, |it| &it.stdout));
+        }
+        if let Some(stderr) = &self.stderr {
+            scores.extend(in_worlds.texts(STDERR, stderr, reply, |it| &it.stderr));
+        }
+        for path in &self.paths {
+            scores.push(in_worlds.score(path.score_name(), |it| path.judge(it, reply)));
+        }
+        if let Some(unchanged) = &self.criteria.unchanged {
+            let named: Vec<&str> = self.paths.iter().map(|it| it.path.as_str()).collect();
+            scores.push(in_worlds.score(UNCHANGED, |it| paths::unchanged(it, unchanged, &named)));
+        }
+        Ok(scores)
+    }
+}
+
+impl Expectation<'_> {
+    /// The same, for a case that an agent works on; `usual` is the world of cases that name none.
+    #[must_use]
+    pub fn after_work(mut self, usual: WorldRef) -> Self {
+        if let Some(execution) = &mut self.execution {
+            Arc::make_mut(execution).after_work = Some(usual);
+        }
+        self
+    }
+
+    /// What has to be executed for a reply; none where nothing has to be, an error if there is nothing in the reply that
+    /// could be.
+    pub fn execution_call(&self, result: &RunResult<'_>) -> Option<Result<ExecutionCall, String>> {
+        let execution = self.execution.as_ref()?;
+        Some(self.checked_text(result)?.and_then(|it| execution.call(&it)))
+    }
+
+    /// The pairs of commands that have to be executed, because the suite wants it where reading does not tell.
+    pub fn effect_calls(&self, result: &RunResult<'_>) -> Vec<EffectCall> {
+        let wanted = self.command.as_ref().filter(|_| self.rules.execution != ExecutionUse::Off);
+        let text = self.checked_text(result).and_then(Result::ok);
+        let unsettled = wanted.zip(text).map(|(command, text)| command.unsettled(&text));
+        unsettled.unwrap_or_default()
+    }
+
+    /// What is checked: the reply, or what a transform made of it; none if there is no reply.
+    fn checked_text<'a>(&self, result: &RunResult<'a>) -> Option<Result<Cow<'a, str>, String>> {
+        let text = result.raw_response.filter(|it| !it.trim().is_empty())?;
+        let reply = Reply::new(text, result, self.rules).of(self.facts.as_deref());
+        Some(match self.made_of(&reply) {
+            None => Ok(text.into()),
+            Some(made) => made.map(|it| script::text_of(&it).into()),
+        })
+    }
+}
+
+impl ExpectedText {
+    fn compile(
+        written: &TextCriteria,
+        place: Place<'_>,
+        compiler: &mut Compiler<'_>,
+        problems: &mut Vec<CriteriaProblem>,
+    ) -> Self {
+        let assertions = match written {
+            TextCriteria::Text(text) => return Self::Is(text.clone()),
+            TextCriteria::Assert(assertions) => assertions,
+        };
+        let mut compiled = Vec::with_capacity(assertions.len());
+        for (at, assertion) in assertions.iter().enumerate() {
+            let path: Vec<_> = place.path.iter().copied().chain([Step::Index(at)]).collect();
+            let unfit = |path: &[Step<'static>]| CriteriaProblem {
+                path: path.to_vec(),
+                code: "bad-assertion",
+                message: format!("`{}` is not about a text alone", assertion.kind),
+                help: Some(
+                    "outputs and files are held against texts, patterns and numbers".to_owned(),
+                ),
+            };
+            if asks_others(assertion) {
+                problems.push(unfit(&path));
+                continue;
+            }
+            match assertion::compile(assertion, Place { path: &path, ..place }, compiler, problems)
+            {
+                Some(it) if !it.is_about_text() => problems.push(unfit(&path)),
+                it => compiled.extend(it),
+            }
+        }
+        Self::All(compiled)
+    }
+
+    fn score_names(&self, what: &str) -> Vec<Cow<'static, str>> {
+        match self {
+            Self::Is(_) => vec![what.to_owned().into()],
+            Self::All(all) => all.iter().map(|it| score_name(what, it)).collect(),
+        }
+    }
+
+    /// Why a text is not as it should be; `what` it is.
+    fn differs(&self, what: &str, text: &Stream, reply: &Reply<'_, '_>) -> Result<(), String> {
+        match self {
+            Self::Is(expected) => is(expected, what, text),
+            Self::All(all) => all.iter().try_for_each(|it| holds(it, what, text, reply)),
+        }
+    }
+}
+
+/// Whether an assertion asks anybody.
+fn asks_others(assertion: &Assertion) -> bool {
+    assertion.kind.test.asks() != Asks::Nobody || assertion.members.iter().any(asks_others)
+}
+
+/// What the score of an assertion about a text is reported under.
+fn score_name(what: &str, assertion: &CompiledAssertion) -> Cow<'static, str> {
+    match assertion.is_named() {
+        true => assertion.name(),
+        false => format!("{what} {}", assertion.name()).into(),
+    }
+}
+
+/// What came of a command in each world.
+#[derive(Clone, Copy)]
+struct InWorlds<'e> {
+    worlds: &'e [ExecutedIn],
+}
+
+impl InWorlds<'_> {
+    /// A score that passes if nothing is wrong in any world.
+    fn score(
+        self,
+        name: impl Into<Cow<'static, str>>,
+        judge: impl Fn(&ExecutedIn) -> Result<(), String>,
+    ) -> Score {
+        let wrong = self.worlds.iter().find_map(|it| Some((it, judge(it).err()?)));
+        let reason = wrong.map(|(world, why)| match self.worlds {
+            [_] => why,
+            _ => format!("{why} (in the world `{}`)", world.world),
+        });
+        Score::new(name, reason)
+    }
+
+    /// The scores of a text: one, or one for each assertion about it.
+    fn texts(
+        self,
+        what: &'static str,
+        expected: &ExpectedText,
+        reply: &Reply<'_, '_>,
+        text: impl Fn(&ExecutedIn) -> &Stream,
+    ) -> Vec<Score> {
+        match expected {
+            ExpectedText::Is(expected) => {
+                vec![self.score(what, |it| is(expected, what, text(it)))]
+            }
+            ExpectedText::All(all) => {
+                let score = |it: &CompiledAssertion| {
+                    let score = self
+                        .score(score_name(what, it), |world| holds(it, what, text(world), reply));
+                    Score { weight: it.weight(), ..score }
+                };
+                all.iter().map(score).collect()
+            }
+        }
+    }
+}
+
+/// Whether a command ended as it should.
+fn exit(world: &ExecutedIn, codes: &[u8]) -> Result<(), String> {
+    if let Ended::Exit(code) = world.end
+        && codes.iter().any(|it| i32::from(*it) == code)
+    {
+        return Ok(());
+    }
+    let codes: Vec<String> = codes.iter().map(ToString::to_string).collect();
+    let expected = match world.end {
+        Ended::Exit(_) => codes.join(" or "),
+        Ended::Signal(_) | Ended::TimedOut | Ended::OutOfMemory => {
+            format!("exit code {}", codes.join(" or "))
+        }
+    };
+    let complaint = world.stderr.text.lines().find(|it| !it.trim().is_empty());
+    let complaint = complaint.map(|it| format!(": {}", excerpt(it.trim(), 0)));
+    Err(format!("{}, expected {expected}{}", world.end, complaint.unwrap_or_default()))
+}
+
+/// Whether a text is the expected one.
+fn is(expected: &str, what: &str, text: &Stream) -> Result<(), String> {
+    let trimmed = |text: &str| text.trim_end_matches(['\r', '\n']).to_owned();
+    let (expected, found) = (trimmed(expected), trimmed(&text.text));
+    if text.is_cut {
+        return Err(format!("{what} has {} bytes, more than are compared", text.bytes));
+    }
+    match expected == found {
+        true => Ok(()),
+        false => Err(format!("{what}: {}", text_difference(&[expected], &found))),
+    }
+}
+
+/// Whether an assertion holds of a text.
+fn holds(
+    assertion: &CompiledAssertion,
+    what: &str,
+    text: &Stream,
+    reply: &Reply<'_, '_>,
+) -> Result<(), String> {
+    // What an assertion takes out of a text is of no use to anybody here.
+    let score = assertion.score(&reply.with_text(&text.text), &mut Told::default());
+    match score.passed {
+        true => Ok(()),
+        false => Err(match score.reason {
+            Some(reason) => format!("{what}: {reason}"),
+            None => format!("{what}: `{}` does not hold", score.name),
+        }),
+    }
+}
+
+/// The code in a reply: its last block of code, or all of it.
+fn code_in(reply: &str) -> String {
+    let block = Extraction::CodeBlock { language: None, take: Take::Last }.find(reply);
+    let code = block.map_or(reply, |span| &reply[span]);
+    format!("{}\n", code.trim_end())
+}

@@ -1,0 +1,101 @@
+//! How a case has commands executed. No permit of a backend is held meanwhile.
+
+use probity_core::{
+    execution::{EXECUTION_ROLE, EffectCall, EffectFound, Executed, ExecutionCall, effect_role},
+    record::{Asked, Source, Usage},
+    request::Request,
+};
+use tokio::time::Instant;
+
+use super::{Handle, Message};
+use crate::{grade::millis, sandbox::Visit};
+
+/// Who is asked, as it is recorded.
+const SANDBOX: &str = "sandbox";
+
+impl Handle {
+    /// Executes what is in the reply, and records what came of it; an error says why nothing was executed.
+    pub(crate) async fn execute(&mut self, call: ExecutionCall) -> Result<Executed, String> {
+        self.give_up_permit();
+        let (began, command) = (Instant::now(), call.command.clone());
+        let executed = self.shared.sandbox.execute(call, self.deadline).await;
+        let stored = executed.as_ref().map(Executed::to_json);
+        self.note_executed(EXECUTION_ROLE.to_owned(), command, stored, began);
+        executed
+    }
+
+    /// Why nothing can be executed on this machine; nothing if something can be.
+    pub(crate) async fn check_sandbox(&mut self) -> Result<(), String> {
+        self.shared.sandbox.check(self.deadline).await
+    }
+
+    /// Enters the world of the case for several commands.
+    pub(crate) async fn visit(&mut self, call: &ExecutionCall) -> Result<Visit, String> {
+        self.give_up_permit();
+        self.shared.sandbox.visit(call.clone()).await
+    }
+
+    /// Executes what the case asks for in a world that was worked in, and records what came of it.
+    pub(crate) async fn execute_after(
+        &mut self,
+        visit: &Visit,
+        call: ExecutionCall,
+    ) -> Result<Executed, String> {
+        let (began, command) = (Instant::now(), call.command.clone());
+        let executed = visit.judge(call).await;
+        let stored = executed.as_ref().map(Executed::to_json);
+        self.note_executed(EXECUTION_ROLE.to_owned(), command, stored, began);
+        executed
+    }
+
+    /// Executes the command of the reply and an accepted one, and records what that shows.
+    pub(crate) async fn compare_effects(
+        &mut self,
+        number: usize,
+        call: EffectCall,
+    ) -> Result<EffectFound, String> {
+        self.give_up_permit();
+        let began = Instant::now();
+        let EffectCall { command, against } = call;
+        let shown = format!("{command}\n{against}");
+        let found = self.shared.sandbox.effect(command, against, self.deadline).await;
+        let stored = found.as_ref().map(EffectFound::to_json);
+        self.note_executed(effect_role(number), shown, stored, began);
+        found
+    }
+
+    /// Hands back the permit for a call that was not made, if there is one.
+    fn give_up_permit(&mut self) {
+        if std::mem::take(&mut self.permit) {
+            // A loop that is gone has given this task up.
+            let _ = self.shared.to_loop.send(Message::Idles { serial: self.serial });
+        }
+    }
+
+    fn note_executed(
+        &mut self,
+        role: String,
+        command: String,
+        stored: Result<String, &String>,
+        began: Instant,
+    ) {
+        self.asked.push(Asked {
+            role,
+            turn: None,
+            backend: SANDBOX.to_owned(),
+            request: Request::new(None, command),
+            reply: stored.as_ref().ok().cloned(),
+            tool_calls: Vec::new(),
+            reasoning: None,
+            stop_reason: None,
+            logprobs: None,
+            error: stored.err().cloned(),
+            model: None,
+            source: Source::Backend,
+            latency_ms: millis(began.elapsed()),
+            usage: Usage::default(),
+            cost_usd: None,
+            calls: 0,
+        });
+    }
+}

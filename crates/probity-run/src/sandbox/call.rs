@@ -1,0 +1,223 @@
+//! One execution that a case asks for.
+
+use std::collections::BTreeMap;
+
+use probity_core::execution::{
+    AnswerFile, Ended, Entry, Executed, ExecutedIn, ExecutionCall, FileMode, PathChange, PathFound,
+    PathKind, Stream, WorldRef,
+};
+use probity_sandbox::{
+    Command, Execution, Limits, Sandbox, Session, World,
+    execution::{self, Change, End, EntryKind, Look, Output},
+    world::{self, Content, File, Prepared},
+};
+
+use super::{Ground, chain};
+
+/// Bytes of an output or of a file that are recorded.
+const KEPT: usize = 256 << 10;
+/// Changes that are recorded.
+const MOST_CHANGES: usize = 1_000;
+/// Puts a file into a world: its path is the first argument, its content the input.
+const WRITE: &str = "mkdir -p -- \"$(dirname -- \"$1\")\" && cat > \"$1\"";
+
+impl Ground {
+    /// Executes what a case asks for, in each world anew.
+    pub(super) fn execute(&self, call: &ExecutionCall) -> Result<Executed, String> {
+        let sandbox = self.open()?;
+        let mut executed = Executed {
+            call: call.digest(),
+            means: sandbox.means().to_string(),
+            ..Executed::default()
+        };
+        for world in &call.worlds {
+            let prepared = self.prepare(sandbox, world, call)?;
+            let came = in_world(sandbox, &prepared, call)
+                .map_err(|why| format!("in the world `{}`: {why}", prepared.name))?;
+            executed.worlds.push(came);
+            if executed.tools.is_empty() {
+                executed.tools = self.versions.of(&call.command, sandbox, &prepared);
+            }
+        }
+        Ok(executed)
+    }
+
+    /// A world with what the case puts into it.
+    pub(super) fn prepare(
+        &self,
+        sandbox: &Sandbox,
+        world: &WorldRef,
+        call: &ExecutionCall,
+    ) -> Result<Prepared, String> {
+        let mut world = world_of(world)?;
+        let is_own = !call.files.is_empty() || call.setup.is_some();
+        furnish(&mut world, call);
+        let folder = if is_own { self.folder_of_cases()? } else { &self.cache };
+        sandbox.prepare(&world, folder, self.now).map_err(|error| chain(&error))
+    }
+}
+
+/// The world that a case or a suite names.
+pub(crate) fn world_of(world: &WorldRef) -> Result<World, String> {
+    match world {
+        WorldRef::Named(name) => {
+            world::builtin::named(name).cloned().ok_or(format!("there is no world `{name}`"))
+        }
+        WorldRef::File { file, text } => world::read(file, text).map_err(|error| error.to_string()),
+    }
+}
+
+/// Puts into a world what the case says.
+fn furnish(world: &mut World, call: &ExecutionCall) {
+    for (path, text) in &call.files {
+        let path = whole(path, &world.directory);
+        world.files.retain(|it| whole(&it.path, &world.directory) != path);
+        world.files.push(File::new(path, Content::text(text)));
+    }
+    let setups = world.setup.iter().chain(&call.setup).cloned().collect::<Vec<_>>();
+    world.setup = (!setups.is_empty()).then(|| setups.join("\n"));
+}
+
+fn in_world(
+    sandbox: &Sandbox,
+    prepared: &Prepared,
+    call: &ExecutionCall,
+) -> Result<ExecutedIn, String> {
+    let mut session = sandbox.enter(prepared).map_err(|error| error.to_string())?;
+    let time = call.timeout.duration();
+    let limits = Limits { time, cpu: time, ..Limits::default() };
+    let given = match &call.answer {
+        Some(answer) => write(&mut session, answer, &limits)?,
+        None => Vec::new(),
+    };
+    execute_in(&mut session, prepared, call, &given)
+}
+
+/// Executes the command of a call, and looks at the paths that it names. What was `given` to the world before is no change.
+pub(super) fn execute_in(
+    session: &mut Session<'_>,
+    prepared: &Prepared,
+    call: &ExecutionCall,
+    given: &[Change],
+) -> Result<ExecutedIn, String> {
+    let time = call.timeout.duration();
+    let limits = Limits { time, cpu: time, ..Limits::default() };
+    let command = match &call.stdin {
+        None => Command::Shell(call.command.clone()),
+        Some(stdin) => Command::Fed {
+            argv: ["bash", "-c", &call.command].map(str::to_owned).to_vec(),
+            stdin: stdin.clone(),
+        },
+    };
+    let came = session.execute(&command, None, &limits).map_err(|error| error.to_string())?;
+    let looks: Vec<String> = call.looks.iter().map(|it| whole(it, &prepared.directory)).collect();
+    let seen = match looks.is_empty() {
+        true => Vec::new(),
+        false => session.look(&looks).map_err(|error| error.to_string())?,
+    };
+    let found = looks.into_iter().zip(seen).map(|(path, look)| found(path, look));
+    let paths: BTreeMap<String, PathFound> = call.looks.iter().cloned().zip(found).collect();
+    Ok(record(prepared, came, paths, given))
+}
+
+/// Writes the code of the reply, and says what that changes.
+fn write(
+    session: &mut Session<'_>,
+    answer: &AnswerFile,
+    limits: &Limits,
+) -> Result<Vec<Change>, String> {
+    let argv = ["bash", "-c", WRITE, "bash", &answer.path].map(str::to_owned).to_vec();
+    let write = Command::Fed { argv, stdin: answer.text.clone() };
+    let Execution { end, stderr, changes, .. } =
+        session.execute(&write, None, limits).map_err(|error| error.to_string())?;
+    match end {
+        End::Exit(0) => Ok(changes),
+        End::Exit(_) | End::Signal(_) | End::TimedOut | End::OutOfMemory => {
+            let why = String::from_utf8_lossy(&stderr.bytes).trim().to_owned();
+            Err(format!("`{}` could not be written: {end}: {why}", answer.path))
+        }
+    }
+}
+
+fn record(
+    prepared: &Prepared,
+    came: Execution,
+    paths: BTreeMap<String, PathFound>,
+    given: &[Change],
+) -> ExecutedIn {
+    let Execution { end, stdout, stderr, changes, refused, took_us } = came;
+    let changes = changes.into_iter().filter_map(|it| since(it, given));
+    ExecutedIn {
+        world: prepared.name.clone(),
+        digest: prepared.digest.clone(),
+        end: match end {
+            End::Exit(code) => Ended::Exit(code),
+            End::Signal(signal) => Ended::Signal(signal),
+            End::TimedOut => Ended::TimedOut,
+            End::OutOfMemory => Ended::OutOfMemory,
+        },
+        stdout: kept(stdout),
+        stderr: kept(stderr),
+        paths,
+        changes: changes.take(MOST_CHANGES).collect(),
+        refused,
+        took_ms: took_us / 1000,
+    }
+}
+
+/// What has changed since the world was given what the case puts into it. A new time or owner alone is no change.
+fn since(change: Change, given: &[Change]) -> Option<PathChange> {
+    let Change { path, before, after } = change;
+    let before = match given.iter().find(|it| it.path == path) {
+        Some(given) => given.after.clone(),
+        None => before,
+    };
+    let (before, after) = (before.map(entry), after.map(entry));
+    (before != after).then_some(PathChange { path, before, after })
+}
+
+fn found(path: String, look: Look) -> PathFound {
+    let Look { entry: seen, content } = look;
+    PathFound { path, entry: seen.map(entry), content: content.map(kept) }
+}
+
+fn entry(found: execution::Entry) -> Entry {
+    let kind = match found.kind {
+        EntryKind::File { digest, size: _ } => PathKind::File { digest },
+        EntryKind::Directory => PathKind::Directory,
+        EntryKind::Link { target } => PathKind::Link { target },
+        EntryKind::Special => PathKind::Special,
+    };
+    Entry { kind, mode: FileMode(found.mode & 0o7777) }
+}
+
+fn kept(output: Output) -> Stream {
+    let Output { bytes, total } = output;
+    let end = bytes.len().min(KEPT);
+    let text = String::from_utf8_lossy(&bytes[..end]).into_owned();
+    Stream { text, bytes: total, is_cut: total > end as u64 }
+}
+
+/// A path from the root, in the shape in which changes are listed.
+fn whole(path: &str, directory: &str) -> String {
+    let from_root = match path.starts_with('/') {
+        true => path.to_owned(),
+        false => format!("{directory}/{path}"),
+    };
+    let parts: Vec<&str> = from_root.split('/').filter(|it| !matches!(*it, "" | ".")).collect();
+    format!("/{}", parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_begin_at_the_root() {
+        let cases = [("a", "/home/ada/a"), ("./a//b", "/home/ada/a/b"), ("/srv/x", "/srv/x")];
+        for (path, expected) in cases {
+            assert_eq!(whole(path, "/home/ada"), expected);
+        }
+        assert_eq!(whole("/", "/home/ada"), "/");
+    }
+}

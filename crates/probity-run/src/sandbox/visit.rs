@@ -1,0 +1,110 @@
+//! A visit of a world that lasts for several commands.
+
+use std::{
+    sync::{Arc, mpsc},
+    thread,
+};
+
+use probity_core::execution::{Executed, ExecutionCall};
+use probity_sandbox::{Command, Execution, Limits, Session, Stopper, world::Prepared};
+use tokio::sync::oneshot;
+
+use super::{Ground, call::execute_in};
+
+/// A world in which commands find what the ones before them left. It has a thread of its own, since each of them takes its
+/// time. Whoever drops it ends what runs there.
+#[derive(Debug)]
+pub(crate) struct Visit {
+    wishes: mpsc::Sender<Wish>,
+    stopper: Stopper,
+}
+
+/// What is to be done in the world, and who waits for it.
+enum Wish {
+    Execute { command: Command, limits: Limits, waiting: Waiting<Execution> },
+    Judge { call: ExecutionCall, waiting: Waiting<Executed> },
+}
+
+type Waiting<T> = oneshot::Sender<Result<T, String>>;
+
+impl Visit {
+    /// Enters the first world of a call.
+    pub(super) async fn begin(ground: Arc<Ground>, call: ExecutionCall) -> Result<Self, String> {
+        let (wishes, heard) = mpsc::channel();
+        let (ready, begun) = oneshot::channel();
+        thread::spawn(move || match enter(&ground, &call) {
+            // Whoever has gone waits for nothing.
+            Err(why) => drop(ready.send(Err(why))),
+            Ok((prepared, mut session)) => {
+                if ready.send(Ok(session.stopper())).is_ok() {
+                    heard.iter().for_each(|it| fulfil(it, &ground, &prepared, &mut session));
+                }
+            }
+        });
+        let stopper = begun.await.unwrap_or_else(|_| Err(GONE.to_owned()))?;
+        Ok(Self { wishes, stopper })
+    }
+
+    /// Executes a command.
+    pub(crate) async fn execute(
+        &self,
+        command: Command,
+        limits: Limits,
+    ) -> Result<Execution, String> {
+        let (waiting, came) = oneshot::channel();
+        self.wish(Wish::Execute { command, limits, waiting }, came).await
+    }
+
+    /// Executes what a case asks for, in the world as it is now.
+    pub(crate) async fn judge(&self, call: ExecutionCall) -> Result<Executed, String> {
+        let (waiting, came) = oneshot::channel();
+        self.wish(Wish::Judge { call, waiting }, came).await
+    }
+
+    async fn wish<T>(
+        &self,
+        wish: Wish,
+        came: oneshot::Receiver<Result<T, String>>,
+    ) -> Result<T, String> {
+        self.wishes.send(wish).map_err(|_| GONE.to_owned())?;
+        came.await.unwrap_or_else(|_| Err(GONE.to_owned()))
+    }
+}
+
+const GONE: &str = "the visit of the world was ended";
+
+impl Drop for Visit {
+    fn drop(&mut self) {
+        self.stopper.stop();
+    }
+}
+
+fn enter<'g>(ground: &'g Ground, call: &ExecutionCall) -> Result<(Prepared, Session<'g>), String> {
+    let sandbox = ground.open()?;
+    let world = call.worlds.first().ok_or("there is no world to enter")?;
+    let prepared = ground.prepare(sandbox, world, call)?;
+    let session = sandbox.enter(&prepared).map_err(|failure| failure.to_string())?;
+    Ok((prepared, session))
+}
+
+fn fulfil(wish: Wish, ground: &Ground, prepared: &Prepared, session: &mut Session<'_>) {
+    // Whoever has gone waits for nothing.
+    match wish {
+        Wish::Execute { command, limits, waiting } => {
+            let came = session.execute(&command, None, &limits);
+            drop(waiting.send(came.map_err(|failure| failure.to_string())));
+        }
+        Wish::Judge { call, waiting } => {
+            let came = execute_in(session, prepared, &call, &[]).and_then(|world| {
+                let sandbox = ground.open()?;
+                Ok(Executed {
+                    call: call.digest(),
+                    means: sandbox.means().to_string(),
+                    tools: ground.versions.of(&call.command, sandbox, prepared),
+                    worlds: vec![world],
+                })
+            });
+            drop(waiting.send(came));
+        }
+    }
+}
