@@ -78,6 +78,8 @@ step 'answers to programs'
 scripts/view-api-test
 step 'real model'
 scripts/real-model-test
+step 'Claude Code with a real model, in the sandbox'
+scripts/real-model-test --claude
 step 'real model in the process'
 scripts/embedded-test
 

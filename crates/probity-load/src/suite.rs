@@ -19,8 +19,8 @@ use std::{
 
 pub use agent::AgentConfig;
 pub use backend::{
-    BackendConfig, BackendKind, CustomBody, CustomHttp, EmbeddedModel, Method, Output, Price,
-    Transport, UsagePointers, Way,
+    BackendConfig, BackendKind, CustomBody, CustomHttp, EmbeddedModel, HostPort, Method, Output,
+    Price, SandboxedProgram, Transport, UsagePointers, Way,
 };
 pub(crate) use backend::{decode_response_format, decode_sampling};
 pub use defaults::CaseDefaults;
@@ -267,7 +267,7 @@ fn decode(
             let _ = Fields::new(node, &format!("`{table}`"), &names, fields.findings());
         }
     }
-    let backends = backends.map(|node| backend::decode(node, fields.findings()));
+    let backends = backends.map(|node| backend::decode(node, folder, fields.findings()));
     let backends = backends.unwrap_or_default();
     let embeddings = runner::decode_embeddings(&backends, &mut fields);
     let reranker = runner::decode_reranker(&backends, &mut fields);

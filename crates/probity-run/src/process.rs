@@ -32,8 +32,8 @@ use tokio::{
     sync::{oneshot, watch},
 };
 
-pub(crate) use launch::is_out_of_files;
 pub use launch::{Launch, NoProgram, find};
+pub(crate) use launch::{first_line, is_out_of_files};
 use pipes::{Captured, Pipes};
 pub use room::Room;
 
@@ -307,10 +307,10 @@ impl Drop for Group {
 
 /// Something that [`drained`] waits for.
 #[derive(Debug)]
-struct Count;
+pub(crate) struct Count;
 
 impl Count {
-    fn up() -> Self {
+    pub(crate) fn up() -> Self {
         BUSY.send_modify(|count| *count += 1);
         Self
     }

@@ -19,9 +19,9 @@ use std::{
 
 use probity_core::execution::{EffectFound, EffectVerdict, Executed, ExecutionCall};
 use probity_sandbox::{
-    Keeper, Limits, Sandbox,
+    Keeper, Limits, Sandbox, World,
     compare::{Effect, Judge, Verdict},
-    world,
+    world::{self, Prepared},
 };
 use probity_shell::Script;
 use tempfile::TempDir;
@@ -70,6 +70,11 @@ impl Ground {
             Sandbox::open(&Keeper::this_program()).map_err(|error| error.to_string())
         };
         self.sandbox.get_or_init(open).as_ref().map_err(String::clone)
+    }
+
+    /// The tree of a world.
+    pub(crate) fn tree(&self, world: &World) -> Result<Prepared, String> {
+        self.open()?.prepare(world, &self.cache, self.now).map_err(|error| chain(&error))
     }
 
     /// What two commands do in worlds that are made for them, or why that cannot be found out.

@@ -28,8 +28,10 @@ pub struct Limits {
     pub time: Duration,
     /// CPU time of a process.
     pub cpu: Duration,
-    /// Address space of a process, and memory of all processes together, in bytes.
+    /// Memory of all processes together, in bytes.
     pub memory: u64,
+    /// Address space of a process, in bytes. Some programs reserve much more than they use.
+    pub space: u64,
     /// Bytes that may be written into the world in all.
     pub disk: u64,
     /// Bytes in one file.
@@ -48,6 +50,7 @@ impl Default for Limits {
             time: Duration::from_secs(5),
             cpu: Duration::from_secs(5),
             memory: 1 << 30,
+            space: 1 << 30,
             disk: 64 << 20,
             file: 16 << 20,
             processes: 64,

@@ -22,7 +22,10 @@
 
 mod cache;
 pub mod compare;
+#[cfg(target_os = "linux")]
+mod descriptor;
 pub mod execution;
+mod gateway;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
@@ -38,8 +41,9 @@ mod trial;
 pub mod world;
 
 pub use execution::{Command, Execution, Limits};
+pub use gateway::{Address, Gateway};
 pub use probe::{Means, Obstacle, Offer};
-pub use sandbox::{Failure, Keeper, Sandbox, Session, Stopper, Unavailable};
+pub use sandbox::{Failure, Keeper, Openings, Sandbox, Session, Stopper, Unavailable};
 pub use world::World;
 
 /// Is this process a keeper? Then it does its work, and `main` has to return what it ended with. This has to come first in

@@ -16,6 +16,7 @@ mod memory;
 mod supervisor;
 mod sys;
 mod wall;
+mod way_out;
 
 /// Whom the keeper becomes if it is started as root: `nobody`.
 const NOBODY: u32 = 65534;

@@ -48,6 +48,9 @@ impl Errand {
 /// What is asked for in a world.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Request {
+    /// A way out is wanted, before anything is executed: one byte goes back, with the socket that listens in the world,
+    /// and an empty answer.
+    Open,
     /// A [`Report`] and two streams go back. The first one makes the world.
     Execute(Box<Job>),
     /// Paths to look at: an entry for each goes back, and what there is of its content.
@@ -72,6 +75,10 @@ pub(crate) struct Job {
     pub(crate) directory: String,
     pub(crate) variables: BTreeMap<String, String>,
     pub(crate) processes: Vec<Vec<String>>,
+    /// Paths of the host that are found in the world as well.
+    pub(crate) paths: Vec<String>,
+    /// Whether there is a way out.
+    pub(crate) is_open: bool,
 }
 
 /// What came of a [`Job`]; the bytes of the streams follow.
@@ -130,9 +137,12 @@ pub(crate) enum ItemKind {
 /// The longest frame. A file of a world is not larger, and neither is what is kept of a stream.
 const LONGEST: usize = 512 << 20;
 
+/// Nothing is sent if the bytes are too many ([`io::ErrorKind::InvalidInput`]).
 pub(crate) fn send(to: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     let length = u32::try_from(bytes.len()).ok().filter(|_| bytes.len() <= LONGEST);
-    let length = length.ok_or_else(|| io::Error::other("more than fits into a frame"))?;
+    let length = length.ok_or_else(|| {
+        io::Error::new(io::ErrorKind::InvalidInput, "it is more than fits into a frame")
+    })?;
     to.write_all(&length.to_le_bytes())?;
     to.write_all(bytes)
 }

@@ -15,6 +15,7 @@ use std::{
 use crate::{
     cache::{Cache, Key},
     execution::{Command, End, Execution, Limits, Look},
+    gateway::Gateway,
     probe::{self, Means, Obstacle},
     world::{Preparation, PrepareError, Prepared, World},
 };
@@ -69,6 +70,7 @@ const SETUP: Limits = Limits {
     time: Duration::from_secs(30),
     cpu: Duration::from_secs(30),
     memory: 1 << 30,
+    space: 1 << 30,
     disk: 256 << 20,
     file: 64 << 20,
     processes: 64,
@@ -85,11 +87,15 @@ pub(crate) trait Engine: std::fmt::Debug + Send + Sync {
         command: &Command,
         limits: &Limits,
     ) -> Result<Execution, Failure> {
-        self.visit(prepared)?.execute(command, None, limits)
+        self.visit(prepared, &Openings::default())?.execute(command, None, limits)
     }
 
     /// Goes to a world that nobody else sees.
-    fn visit<'s>(&'s self, prepared: &Prepared) -> Result<Box<dyn Visit + 's>, Failure>;
+    fn visit<'s>(
+        &'s self,
+        prepared: &Prepared,
+        openings: &Openings,
+    ) -> Result<Box<dyn Visit + 's>, Failure>;
 }
 
 /// A visit of a world.
@@ -104,6 +110,15 @@ pub(crate) trait Visit: std::fmt::Debug + Send {
     fn look(&mut self, paths: &[String]) -> Result<Vec<Look>, Failure>;
 
     fn stopper(&self) -> Stopper;
+}
+
+/// What of this machine a session has beside its world and the tools.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Openings {
+    /// Files and directories that are found in the world where they are on this machine, and can be read there.
+    pub paths: Vec<PathBuf>,
+    /// What can be reached of the network.
+    pub gateway: Option<Gateway>,
 }
 
 /// Ends a session from another thread: what runs in it is killed, and nothing more is executed.
@@ -133,6 +148,8 @@ impl Stopper {
 #[derive(Debug)]
 pub struct Session<'s> {
     sandbox: &'s Sandbox,
+    /// What talks to somebody outside mostly waits, and keeps nobody else from executing.
+    is_waiting: bool,
     visit: Box<dyn Visit + 's>,
 }
 
@@ -145,7 +162,7 @@ impl Session<'_> {
         directory: Option<&str>,
         limits: &Limits,
     ) -> Result<Execution, Failure> {
-        let _slot = self.sandbox.slots.take();
+        let _slot = (!self.is_waiting).then(|| self.sandbox.slots.take());
         self.visit.execute(command, directory, limits)
     }
 
@@ -219,7 +236,17 @@ impl Sandbox {
 
     /// Enters a world for several commands.
     pub fn enter(&self, prepared: &Prepared) -> Result<Session<'_>, Failure> {
-        Ok(Session { sandbox: self, visit: self.engine.visit(prepared)? })
+        self.enter_with(prepared, &Openings::default())
+    }
+
+    /// Enters a world that has openings.
+    pub fn enter_with(
+        &self,
+        prepared: &Prepared,
+        openings: &Openings,
+    ) -> Result<Session<'_>, Failure> {
+        let visit = self.engine.visit(prepared, openings)?;
+        Ok(Session { sandbox: self, is_waiting: openings.gateway.is_some(), visit })
     }
 
     /// Makes a world, whose setup runs in this sandbox. Trees are kept in `cache`; ages of files count from `now`.

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use crate::{
     execution::{Command, End, Execution, Limits},
-    namespaces::Namespaces,
+    namespaces::{Namespaces, PATIENCE},
     probe::{Means, Obstacle},
     sandbox::{Engine, Keeper},
     world::Prepared,
@@ -13,7 +13,7 @@ use crate::{
 /// The engine of a means, if it does what it should.
 pub(crate) fn open(means: Means, keeper: &Keeper) -> Result<Box<dyn Engine>, Obstacle> {
     let engine: Box<dyn Engine> = match means {
-        Means::Namespaces => Box::new(Namespaces::new(keeper.program.clone())),
+        Means::Namespaces => Box::new(Namespaces::new(keeper.program.clone(), PATIENCE)),
     };
     try_out(&*engine).map_err(|why| obstacle(means, why))?;
     Ok(engine)

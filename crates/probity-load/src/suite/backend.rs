@@ -3,8 +3,9 @@
 mod custom;
 mod embedded;
 mod keys;
+mod sandboxed;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
 use serde_json::Value;
 
@@ -22,6 +23,7 @@ pub use custom::{CustomBody, CustomHttp, Method, UsagePointers};
 pub use embedded::EmbeddedModel;
 pub(super) use keys::{KEY_IN_FILE, may_hold_key};
 use keys::{is_key, refuse_keys};
+pub use sandboxed::{HostPort, SandboxedProgram};
 
 macro_rules! backend_kinds {
     ($($(#[doc = $doc:literal])+ $variant:ident => $name:literal, $way:ident, $needs:expr;)+) => {
@@ -266,6 +268,8 @@ pub struct BackendConfig {
     pub output: Option<Output>,
     /// Variables that the program may see beside the usual ones.
     pub env: Vec<String>,
+    /// The sandbox that the program runs in.
+    pub sandbox: Option<SandboxedProgram>,
     /// The file that answers are replayed from, or that has the function or the model.
     pub file: Option<String>,
     /// How a model in this process is loaded and held to a form.
@@ -305,6 +309,7 @@ impl BackendConfig {
             transport: None,
             output: None,
             env: Vec::new(),
+            sandbox: None,
             file: None,
             embedded: EmbeddedModel::default(),
             config: None,
@@ -312,11 +317,11 @@ impl BackendConfig {
     }
 }
 
-pub(super) fn decode(node: &Node, findings: &mut Findings) -> Vec<BackendConfig> {
+pub(super) fn decode(node: &Node, folder: &Path, findings: &mut Findings) -> Vec<BackendConfig> {
     let Some(_) = Fields::open(node, "`backends`", findings) else { return Vec::new() };
     node.entries()
         .iter()
-        .filter_map(|entry| decode_backend(&entry.key, &entry.node, findings))
+        .filter_map(|entry| decode_backend(&entry.key, &entry.node, folder, findings))
         .collect()
 }
 
@@ -344,6 +349,7 @@ const KNOWN: &[&str] = &[
     "output",
     "output_pointer",
     "env",
+    "sandbox",
     "file",
     "config",
     "context",
@@ -351,7 +357,12 @@ const KNOWN: &[&str] = &[
     "grammar",
 ];
 
-fn decode_backend(name: &str, node: &Node, findings: &mut Findings) -> Option<BackendConfig> {
+fn decode_backend(
+    name: &str,
+    node: &Node,
+    folder: &Path,
+    findings: &mut Findings,
+) -> Option<BackendConfig> {
     refuse_keys(node, findings);
     let keys = node.entries().iter().map(|it| it.key.as_str()).filter(|name| is_key(name));
     let known: Vec<&str> = KNOWN.iter().chain(custom::OF_CUSTOM).copied().chain(keys).collect();
@@ -397,6 +408,7 @@ fn decode_backend(name: &str, node: &Node, findings: &mut Findings) -> Option<Ba
         },
         output: decode_output(&mut fields),
         env: fields.texts("env"),
+        sandbox: sandboxed::decode(&mut fields, folder),
         file: fields.text("file"),
         embedded: embedded::decode(&mut fields),
         config: decode_config(&mut fields),
@@ -539,7 +551,7 @@ type OfKind = fn(BackendKind) -> bool;
 
 /// Fields that only some kinds can use.
 const FOREIGN: &[(&[&str], OfKind)] = &[
-    (&["command", "transport", "output", "output_pointer"], BackendKind::is_program),
+    (&["command", "transport", "output", "output_pointer", "sandbox"], BackendKind::is_program),
     (&["env"], |kind| kind.is_program() || kind.is_function()),
     (&["file"], |kind| kind == BackendKind::Replay || kind.is_function() || kind.is_embedded()),
     (embedded::OWN, BackendKind::is_embedded),

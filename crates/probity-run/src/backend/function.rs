@@ -305,7 +305,8 @@ impl Function {
                     NoProgram::Missing { .. }
                     | NoProgram::NoFile { .. }
                     | NoProgram::NotExecutable { .. }
-                    | NoProgram::NoInterpreter { .. } => ErrorKind::NotInstalled,
+                    | NoProgram::NoInterpreter { .. }
+                    | NoProgram::NoSandbox { .. } => ErrorKind::NotInstalled,
                     NoProgram::NoDirectory { .. }
                     | NoProgram::TooLong { .. }
                     | NoProgram::Zero { .. }

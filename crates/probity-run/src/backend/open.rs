@@ -15,7 +15,7 @@ use probity_grade::Rules;
 use probity_load::{
     function::split_name,
     settings::Settings,
-    suite::{BackendConfig, BackendKind, Output, Way},
+    suite::{BackendConfig, BackendKind, Output, SandboxedProgram, Way},
     template,
 };
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
@@ -366,6 +366,9 @@ impl BackendFactory<'_> {
             let text = std::fs::read(self.folder.join(split_name(file).0)).unwrap_or_default();
             parameters["function"] = json!([file, InputDigest::of([&text[..]]).to_string()]);
             parameters["config"] = json!(config.config);
+        }
+        if let Some(SandboxedProgram { world, paths, reach: _ }) = &config.sandbox {
+            parameters["sandbox"] = json!([world, paths]);
         }
         if config.kind.is_embedded() {
             parameters["embedded"] = embedded::parameters(config, self.folder, self.variables);

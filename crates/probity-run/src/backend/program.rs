@@ -8,8 +8,10 @@ mod decode;
 pub(crate) mod environment;
 mod invocation;
 mod probe;
+mod sandboxed;
 
 use std::{
+    borrow::Cow,
     collections::BTreeMap,
     ffi::OsString,
     path::{Path, PathBuf},
@@ -30,6 +32,7 @@ use crate::{
 };
 use invocation::{Invocation, Template};
 pub use probe::{Probe, Support};
+use sandboxed::Sandboxed;
 
 /// What a program is made ready with, beside what the suite says of it.
 #[derive(Clone, Debug)]
@@ -76,6 +79,8 @@ pub struct Program {
     env: BTreeMap<OsString, OsString>,
     surroundings: Surroundings,
     not_applied: Vec<&'static str>,
+    /// The sandbox that it runs in.
+    sandboxed: Option<Sandboxed>,
     redactor: Redactor,
     rules: &'static Rules,
 }
@@ -127,6 +132,19 @@ pub enum ProgramError {
         /// What is no pointer.
         pointer: String,
     },
+    /// A sandbox that cannot be had.
+    #[error("backend `{name}` cannot run in the sandbox: {why}")]
+    NoSandbox {
+        /// The backend.
+        name: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// A file that it would not find.
+    #[error(
+        "backend `{0}` has `{{{{prompt_file}}}}` in its command, and files of this machine are not seen in the sandbox"
+    )]
+    FileInSandbox(String),
     /// A key that is not there.
     #[error("backend `{name}` takes its key from the variable `{variable}`, which is not set")]
     NoKey {
@@ -153,6 +171,11 @@ impl Program {
             (None, Tool::Command) => return Err(ProgramError::NoCommand(config.name.clone())),
             (None, Tool::Claude | Tool::Codex | Tool::Copilot) => config.kind.as_str().to_owned(),
         };
+        let (sandboxed, config) = match Sandboxed::new(tool, config, &surroundings)? {
+            Some((sandboxed, config)) => (Some(sandboxed), Cow::Owned(config)),
+            None => (None, Cow::Borrowed(config)),
+        };
+        let config = &*config;
         let mut redactor = Redactor::default();
         let env = environment::of(tool, config, &surroundings.env, &mut redactor)?;
         let template = Template::new(tool, config, &env, &surroundings)?;
@@ -173,6 +196,7 @@ impl Program {
             env,
             surroundings,
             not_applied: not_applied(tool, config),
+            sandboxed,
             redactor,
             rules,
         })
@@ -212,8 +236,11 @@ impl Program {
     ) -> Result<Reply, Failed> {
         let command = self.command(request)?;
         let limits = Limits::new(limit, self.surroundings.kill_grace);
-        let finished =
-            process::run(command, limits).await.map_err(|error| self.not_started(&error))?;
+        let finished = match &self.sandboxed {
+            Some(sandboxed) => sandboxed.run(command, limits).await,
+            None => process::run(command, limits).await,
+        };
+        let finished = finished.map_err(|error| self.not_started(&error))?;
         match finished.end {
             End::Itself => self.answered(&finished),
             End::Time => Err(self.too_slow(&finished, limit).into()),
@@ -388,7 +415,8 @@ impl Program {
             NoProgram::Missing { .. }
             | NoProgram::NoFile { .. }
             | NoProgram::NotExecutable { .. }
-            | NoProgram::NoInterpreter { .. } => ErrorKind::NotInstalled,
+            | NoProgram::NoInterpreter { .. }
+            | NoProgram::NoSandbox { .. } => ErrorKind::NotInstalled,
             NoProgram::Other { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
                 ErrorKind::NotInstalled
             }

@@ -50,6 +50,14 @@ pub enum NoProgram {
         /// What may be wrong.
         hint: &'static str,
     },
+    /// It is to run in the sandbox and cannot.
+    #[error("`{}` cannot run in the sandbox: {why}", .path.display())]
+    NoSandbox {
+        /// The program.
+        path: PathBuf,
+        /// What is in the way.
+        why: String,
+    },
     /// The working directory vanished.
     #[error("the working directory `{}` is not there", .path.display())]
     NoDirectory {
@@ -106,6 +114,7 @@ impl NoProgram {
             | Self::NoFile { .. }
             | Self::NotExecutable { .. }
             | Self::NoInterpreter { .. }
+            | Self::NoSandbox { .. }
             | Self::NoDirectory { .. }
             | Self::TooLong { .. }
             | Self::Zero { .. } => false,
@@ -249,12 +258,17 @@ fn no_interpreter(path: PathBuf, line: &str) -> NoProgram {
 
 /// The interpreter that a script's first line names, with a carriage return if it has one.
 fn interpreter(path: &Path) -> Option<String> {
+    first_line(path)?.into_iter().next()
+}
+
+/// The words of a script's first line: its interpreter, and what that is told.
+pub(crate) fn first_line(path: &Path) -> Option<Vec<String>> {
     let beginning = beginning(path)?;
     let line = beginning.strip_prefix(b"#!")?;
     let line = line.split(|byte| *byte == b'\n').next()?;
     let line = String::from_utf8_lossy(line);
     let line = line.trim_start_matches([' ', '\t']);
-    Some(line.split([' ', '\t']).next().unwrap_or(line).to_owned())
+    Some(line.split([' ', '\t']).map(ToOwned::to_owned).collect())
 }
 
 /// Whether a file is text, and no program of whatever format the system knows.

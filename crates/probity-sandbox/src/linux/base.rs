@@ -26,6 +26,8 @@ pub(super) const SCRATCH: &str = "/tmp/scratch";
 pub(super) const ROOT: &str = "/tmp/root";
 /// The directories of the host.
 const HOST: &str = "/tmp/host";
+/// Where paths of the host are mounted that only this world has, below [`SCRATCH`].
+const POINTS: &str = "/tmp/scratch/points";
 /// Devices.
 const DEVICES: &str = "/tmp/dev";
 
@@ -126,6 +128,46 @@ fn lowest() -> io::Result<()> {
         if let Ok(target) = fs::read_link(link.path()) {
             symlink(target, etc.join("alternatives").join(link.file_name()))?;
         }
+    }
+    Ok(())
+}
+
+/// Makes places for paths of the host, in a layer of their own, so that they are no changes of the world. Returns where it is.
+pub(super) fn make_points(paths: &[String]) -> Result<&'static str, String> {
+    let make = |path: &String| -> io::Result<()> {
+        let point = Path::new(POINTS).join(path.trim_start_matches('/'));
+        if fs::metadata(path)?.is_dir() {
+            return fs::create_dir_all(point);
+        }
+        point.parent().map_or(Ok(()), fs::create_dir_all)?;
+        fs::OpenOptions::new().create(true).append(true).open(point).map(drop)
+    };
+    fs::create_dir(POINTS).doing("making a directory in the scratch")?;
+    for path in paths.iter().filter(|path| !is_shared(path)) {
+        if Path::new(path).starts_with(HOME) {
+            return Err(format!("sharing {path}: nothing under {HOME} can be shared"));
+        }
+        make(path).doing(&format!("sharing {path}"))?;
+    }
+    Ok(POINTS)
+}
+
+/// Whether every world has a path.
+fn is_shared(path: &str) -> bool {
+    let first = path.trim_start_matches('/').split('/').next();
+    first.is_some_and(|first| SHARED.contains(&first))
+}
+
+/// Puts paths of the host into the world at [`ROOT`], where they can only be read.
+pub(super) fn mount_paths(paths: &[String]) -> Result<(), String> {
+    for path in paths.iter().filter(|path| !is_shared(path)) {
+        let point = Path::new(ROOT).join(path.trim_start_matches('/'));
+        let mount = || -> io::Result<()> {
+            rustix::mount::mount_bind_recursive(path, &point)?;
+            let flags = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
+            restrict(&point, flags)
+        };
+        mount().doing(&format!("sharing {path}"))?;
     }
     Ok(())
 }

@@ -21,8 +21,9 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Doing as _, base, filter, keeper, sys, wall};
+use super::{Doing as _, base, filter, sys, wall};
 use crate::{
+    descriptor,
     execution::{Command, End, Limits},
     protocol::Job,
 };
@@ -40,6 +41,8 @@ pub(super) struct Start {
 pub(super) enum Notice {
     /// The world could not be finished.
     Failed(String),
+    /// It is finished, but the command cannot be started in it.
+    Refused(String),
     /// The command is about to start. Refused calls are heard of here.
     Started(OwnedFd),
     /// It has ended.
@@ -50,21 +53,24 @@ pub(super) enum Notice {
 #[derive(Serialize, Deserialize)]
 enum Words {
     Failed(String),
+    Refused(String),
     Started,
     Ended(End),
 }
 
-pub(super) fn run(job: &Job, start: &Start) -> ! {
-    let outcome = enter(job, start.is_new).and_then(|prepared| live(&prepared, job, start));
-    if let Err(why) = outcome {
-        let _ = tell(&start.teller, &Words::Failed(why), None);
+pub(super) fn run(job: &Job, program: &Program, start: &Start) -> ! {
+    let outcome = enter(start.is_new)
+        .map_err(Words::Failed)
+        .and_then(|()| live(program, job, start).map_err(Words::Refused));
+    if let Err(words) = outcome {
+        let _ = tell(&start.teller, &words, None);
         sys::leave(1);
     }
     sys::leave(0)
 }
 
 /// Finishes the world and moves into it.
-fn enter(job: &Job, is_new: bool) -> Result<Program, String> {
+fn enter(is_new: bool) -> Result<(), String> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .doing("binding to the life of the supervisor")?;
     // Later commands mount theirs over that of the first: without one that is seen, the kernel would refuse another.
@@ -77,16 +83,16 @@ fn enter(job: &Job, is_new: bool) -> Result<Program, String> {
         rustix::process::pivot_root(".", ".").doing("moving into the world (pivot_root)")?;
         rustix::mount::unmount(".", UnmountFlags::DETACH).doing("leaving the host behind")?;
     }
-    rustix::process::chdir(&*job.directory)
-        .doing(&format!("changing to the directory {} of the world", job.directory))?;
     rustix::process::umask(Mode::from_raw_mode(0o022));
-    Program::new(&job.command, job)
+    Ok(())
 }
 
 /// Lives until the command has ended.
 fn live(program: &Program, job: &Job, start: &Start) -> Result<(), String> {
+    rustix::process::chdir(&*job.directory)
+        .doing(&format!("changing to the directory {} of the world", job.directory))?;
     give_up_rights().doing("giving up capabilities")?;
-    wall::enclose().doing("enclosing the world (Landlock)")?;
+    wall::enclose(job.is_open).doing("enclosing the world (Landlock)")?;
     let listener = filter::install().doing("filtering system calls (seccomp)")?;
     tell(&start.teller, &Words::Started, Some(&listener)).doing("telling the supervisor")?;
     drop(listener);
@@ -144,7 +150,7 @@ fn end_of(status: WaitStatus) -> End {
 }
 
 /// A program and all that it takes to become it.
-struct Program {
+pub(super) struct Program {
     candidates: Vec<CString>,
     argv: Vec<CString>,
     variables: Vec<CString>,
@@ -153,7 +159,7 @@ struct Program {
 }
 
 impl Program {
-    fn new(command: &Command, job: &Job) -> Result<Self, String> {
+    pub(super) fn new(command: &Command, job: &Job) -> Result<Self, String> {
         let (argv, stdin) = match command {
             Command::Argv(argv) => (argv.clone(), None),
             Command::Shell(text) => (vec!["bash".to_owned(), "-c".to_owned(), text.clone()], None),
@@ -263,7 +269,7 @@ fn limit(limits: &Limits) -> io::Result<()> {
     let processes = u64::from(limits.processes) + 2;
     let seconds = limits.cpu.as_secs() + u64::from(limits.cpu.subsec_nanos() > 0);
     for (resource, most) in [
-        (Resource::As, limits.memory),
+        (Resource::As, limits.space),
         (Resource::Core, 0),
         (Resource::Fsize, limits.file),
         (Resource::Memlock, 64 << 10),
@@ -306,9 +312,10 @@ pub(super) fn receive(notices: impl AsFd) -> io::Result<Option<Notice>> {
     if received.bytes == 0 {
         return Ok(None);
     }
-    let listener = keeper::descriptor(&mut ancillary);
+    let listener = descriptor::first(&mut ancillary);
     match (serde_json::from_slice(&words[..received.bytes])?, listener) {
         (Words::Failed(why), _) => Ok(Some(Notice::Failed(why))),
+        (Words::Refused(why), _) => Ok(Some(Notice::Refused(why))),
         (Words::Started, Some(listener)) => Ok(Some(Notice::Started(listener))),
         (Words::Ended(end), _) => Ok(Some(Notice::Ended(end))),
         (Words::Started, None) => Err(io::Error::other("a notice lacks its descriptor")),

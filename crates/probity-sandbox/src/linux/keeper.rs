@@ -5,19 +5,20 @@
 
 use std::{
     fs, io,
-    mem::MaybeUninit,
     os::{fd::OwnedFd, unix::net::UnixStream},
     process::ExitCode,
 };
 
 use rustix::{
-    net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg},
     process::{DumpableBehavior, Pid, WaitOptions},
     thread::UnshareFlags,
 };
 
 use super::{Doing as _, NOBODY, base, load, supervisor, sys};
-use crate::protocol::{Errand, send_json};
+use crate::{
+    descriptor,
+    protocol::{Errand, send_json},
+};
 
 /// Serves the program at the other end of standard input until it is gone.
 pub(crate) fn keep() -> ExitCode {
@@ -93,31 +94,14 @@ pub(super) fn map_ids(user: (u32, u32), group: (u32, u32)) -> Result<(), String>
 
 /// The next errand; nothing if the program is gone.
 fn errand(control: &UnixStream) -> io::Result<Option<(Errand, OwnedFd)>> {
-    let mut byte = [0];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let mut into = [io::IoSliceMut::new(&mut byte)];
-    let received = loop {
-        match recvmsg(control, &mut into, &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
-            Err(rustix::io::Errno::INTR) => {}
-            other => break other?,
-        }
+    let (byte, connection) = match descriptor::receive(control) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        received => received?,
     };
-    if received.bytes == 0 {
-        return Ok(None);
-    }
-    match (Errand::of(byte[0]), descriptor(&mut ancillary)) {
+    match (Errand::of(byte), connection) {
         (Some(errand), Some(connection)) => Ok(Some((errand, connection))),
         _ => Err(io::Error::other("not an errand")),
     }
-}
-
-/// The descriptor that came with a message.
-pub(super) fn descriptor(ancillary: &mut RecvAncillaryBuffer<'_>) -> Option<OwnedFd> {
-    ancillary.drain().find_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
-        RecvAncillaryMessage::ScmCredentials(_) | _ => None,
-    })
 }
 
 /// Forks a process for the errand. If that fails, the program sees that its connection is closed.

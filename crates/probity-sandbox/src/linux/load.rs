@@ -22,21 +22,25 @@ use crate::protocol::{Item, ItemKind, Load, receive, receive_json, send_json};
 /// Writes the tree that comes over the connection.
 pub(super) fn serve(connection: UnixStream) -> io::Result<()> {
     let mut from = BufReader::new(connection);
-    let outcome = tree(&mut from).map_err(|error| error.to_string());
-    send_json(from.get_mut(), &outcome)
+    let Load { tree } = receive_json(&mut from)?;
+    let root = place(tree);
+    let written = write(&mut from, &root);
+    if written.is_err() {
+        // Half a tree is of no use to anybody. There may be nothing yet.
+        let _ = fs::remove_dir_all(&root);
+    }
+    send_json(from.get_mut(), &written.map_err(|error| error.to_string()))
 }
 
-fn tree(from: &mut BufReader<UnixStream>) -> io::Result<()> {
+fn write(from: &mut BufReader<UnixStream>, root: &Path) -> io::Result<()> {
     rustix::process::umask(Mode::empty());
-    let Load { tree } = receive_json(from)?;
-    let root = place(tree);
     let mut directories = Vec::new();
     while let Some(item) = receive_json::<Option<Item>>(from)? {
-        let path = below(&root, &item.path)?;
+        let path = below(root, &item.path)?;
         match &item.kind {
             ItemKind::Directory => fs::create_dir(&path)?,
             ItemKind::File { size } => file(from, &path, *size)?,
-            ItemKind::Same(first) => fs::hard_link(below(&root, first)?, &path)?,
+            ItemKind::Same(first) => fs::hard_link(below(root, first)?, &path)?,
             ItemKind::Link(target) => symlink(OsStr::from_bytes(target), &path)?,
             ItemKind::Pipe => {
                 mknodat(CWD, &path, FileType::Fifo, Mode::from_raw_mode(item.mode), 0)?;

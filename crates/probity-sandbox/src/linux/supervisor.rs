@@ -27,12 +27,13 @@ use rustix::{
 use super::{
     Doing as _, base, calls,
     changes::{self, Layers},
-    first::{self, Notice, Start},
+    first::{self, Notice, Program, Start},
     keeper, load,
     memory::Meter,
-    sys,
+    sys, way_out,
 };
 use crate::{
+    descriptor,
     execution::{End, Limits, Output},
     protocol::{Job, Report, Request, Seen, receive_json, send, send_json},
     world::USER_ID,
@@ -44,36 +45,73 @@ const SETTING_UP: Duration = Duration::from_secs(20);
 const TICK: Duration = Duration::from_millis(50);
 /// Bytes of a file that are shown to who looks at it.
 const MOST_SEEN: u64 = 4 << 20;
-/// How many files, directories and links an execution may make.
-const INODES: u32 = 8192;
+/// How many bytes may be written for each file, directory or link that an execution may make.
+const BYTES_FOR_INODE: u64 = 8 << 10;
+
+/// The world of a visit.
+#[derive(Default)]
+enum World {
+    /// Nothing was executed yet.
+    #[default]
+    Unmade,
+    Made(Layers),
+    /// It could not be put together, and is of no use to anybody.
+    Broken(String),
+}
+
+/// Why nothing was executed.
+enum Trouble {
+    /// What was asked for cannot be done.
+    Request(String),
+    /// The world cannot be used.
+    World(String),
+}
 
 /// Answers all requests of a visit.
 pub(super) fn serve(connection: UnixStream, keeper: Pid) -> io::Result<()> {
     let mut requests = BufReader::new(connection.try_clone()?);
     let mut answers = connection;
-    let mut world = None;
+    let mut world = World::default();
+    let mut is_apart = false;
     loop {
         let request = match receive_json(&mut requests) {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
             request => request?,
         };
         match request {
+            Request::Open => {
+                let listener = match is_apart {
+                    true => Err("something was executed already".to_owned()),
+                    false => go_apart(keeper, &mut is_apart).and_then(|()| way_out::listen()),
+                };
+                descriptor::send(&answers, 0, listener.as_ref().ok().map(AsFd::as_fd))?;
+                send_json(&mut answers, &listener.map(drop))?;
+            }
             Request::Execute(job) => {
-                match execute(&job, &mut world, keeper, requests.get_ref().as_fd()) {
+                let visit = Visit { keeper, caller: requests.get_ref().as_fd() };
+                match execute(&job, &mut world, &mut is_apart, &visit) {
                     Ok((report, streams)) => {
                         send_json(&mut answers, &Ok::<_, String>(report))?;
                         streams.iter().try_for_each(|stream| send(&mut answers, stream))?;
                     }
-                    // A world that is half made is of no use to anybody.
-                    Err(why) => return send_json(&mut answers, &Err::<Report, _>(why)),
+                    Err(Trouble::Request(why)) => {
+                        send_json(&mut answers, &Err::<Report, _>(why))?;
+                    }
+                    Err(Trouble::World(why)) => {
+                        send_json(&mut answers, &Err::<Report, _>(&why))?;
+                        world = World::Broken(why);
+                    }
                 }
             }
             Request::Look(paths) => match &world {
-                Some(layers) => {
+                World::Made(layers) => {
                     send_json(&mut answers, &Ok::<(), String>(()))?;
                     paths.iter().try_for_each(|path| look(path, layers, &mut answers))?;
                 }
-                None => send_json(&mut answers, &Err::<(), _>("nothing was executed".to_owned()))?,
+                World::Unmade => {
+                    send_json(&mut answers, &Err::<(), _>("nothing was executed"))?;
+                }
+                World::Broken(why) => send_json(&mut answers, &Err::<(), _>(why))?,
             },
         }
     }
@@ -98,31 +136,54 @@ fn content(path: &str) -> Option<Output> {
     Some(Output { bytes, total })
 }
 
+/// Who has to be there for an execution to go on.
+struct Visit<'v> {
+    keeper: Pid,
+    caller: BorrowedFd<'v>,
+}
+
 fn execute(
     job: &Job,
-    world: &mut Option<Layers>,
-    keeper: Pid,
-    caller: BorrowedFd<'_>,
-) -> Result<(Report, [Vec<u8>; 2]), String> {
-    let is_new = world.is_none();
-    let layers = match world {
-        Some(layers) => layers,
-        None => {
-            sys::default_signals();
-            leave_for_namespaces(keeper)?;
-            world.insert(mount_world(job)?)
-        }
-    };
-    let (running, mut streams) = start(job, is_new)?;
-    let (end, refused, took) = Watch::new(running, &job.limits, caller).until_end(&mut streams)?;
-    if !is_new {
-        rustix::mount::unmount("/proc", UnmountFlags::DETACH).doing("unmounting /proc")?;
+    world: &mut World,
+    is_apart: &mut bool,
+    visit: &Visit<'_>,
+) -> Result<(Report, [Vec<u8>; 2]), Trouble> {
+    let program = Program::new(&job.command, job).map_err(Trouble::Request)?;
+    let is_new = matches!(world, World::Unmade);
+    if is_new {
+        go_apart(visit.keeper, is_apart).map_err(Trouble::World)?;
+        *world = World::Made(mount_world(job).map_err(Trouble::World)?);
     }
-    let changes = changes::list(layers, job.limits.disk).doing("listing what has changed")?;
+    let layers = match world {
+        World::Made(layers) => layers,
+        World::Broken(why) => return Err(Trouble::World(why.clone())),
+        World::Unmade => return Err(Trouble::World("there is no world".to_owned())),
+    };
+    let (running, mut streams) = start(job, &program, is_new).map_err(Trouble::World)?;
+    let watched = Watch::new(running, &job.limits, visit.caller).until_end(&mut streams);
+    if !is_new && !matches!(watched, Err(Trouble::World(_))) {
+        rustix::mount::unmount("/proc", UnmountFlags::DETACH)
+            .doing("unmounting /proc")
+            .map_err(Trouble::World)?;
+    }
+    let (end, refused, took) = watched?;
+    let changes = changes::list(layers, job.limits.disk)
+        .doing("listing what has changed")
+        .map_err(Trouble::Request)?;
     let totals = [streams[0].total, streams[1].total];
     let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
     let report = Report { end, totals, changes, refused, took_us };
     Ok((report, streams.map(|stream| stream.kept)))
+}
+
+/// Leaves for namespaces of its own, once.
+fn go_apart(keeper: Pid, is_apart: &mut bool) -> Result<(), String> {
+    if !*is_apart {
+        sys::default_signals();
+        leave_for_namespaces(keeper)?;
+        *is_apart = true;
+    }
+    Ok(())
 }
 
 fn leave_for_namespaces(keeper: Pid) -> Result<(), String> {
@@ -145,7 +206,10 @@ fn leave_for_namespaces(keeper: Pid) -> Result<(), String> {
 fn mount_world(job: &Job) -> Result<Layers, String> {
     let lower = load::place(job.tree);
     let quiet = MountFlags::NOSUID | MountFlags::NODEV;
-    let size = CString::new(format!("mode=0755,size={},nr_inodes={INODES}", job.limits.disk))
+    // Nothing at all would mean as much as there is.
+    let disk = job.limits.disk.max(1);
+    let inodes = (disk / BYTES_FOR_INODE).max(1024);
+    let size = CString::new(format!("mode=0755,size={disk},nr_inodes={inodes}"))
         .doing("options of the scratch")?;
     rustix::mount::mount("scratch", base::SCRATCH, "tmpfs", quiet, &*size)
         .doing("mounting a scratch in memory")?;
@@ -153,8 +217,9 @@ fn mount_world(job: &Job) -> Result<Layers, String> {
     for directory in [&upper, &work] {
         std::fs::create_dir(directory).doing("making a directory in the scratch")?;
     }
+    let points = base::make_points(&job.paths)?;
     let options = format!(
-        "lowerdir={}:{},upperdir={upper},workdir={work},userxattr",
+        "lowerdir={}:{}:{points},upperdir={upper},workdir={work},userxattr",
         lower.display(),
         base::LOWEST
     );
@@ -162,6 +227,7 @@ fn mount_world(job: &Job) -> Result<Layers, String> {
     rustix::mount::mount("world", base::ROOT, "overlay", quiet, &*options)
         .doing("mounting the overlay")?;
     base::mount_shared().doing("mounting what the host shares")?;
+    base::mount_paths(&job.paths)?;
     let open = |path: &str| keeper::open_directory(path).doing(path);
     let lower = [open(&lower.to_string_lossy())?, open(base::LOWEST)?];
     let upper = open(&upper)?;
@@ -177,7 +243,7 @@ struct Running {
     notices: OwnedFd,
 }
 
-fn start(job: &Job, is_new: bool) -> Result<(Running, [Stream; 2]), String> {
+fn start(job: &Job, program: &Program, is_new: bool) -> Result<(Running, [Stream; 2]), String> {
     let (notices, teller) = rustix::net::socketpair(
         AddressFamily::UNIX,
         SocketType::SEQPACKET,
@@ -190,7 +256,8 @@ fn start(job: &Job, is_new: bool) -> Result<(Running, [Stream; 2]), String> {
     match sys::fork(libc::CLONE_NEWPID).doing("starting the first process")? {
         sys::Side::Child => {
             drop((notices, stdout, stderr));
-            first::run(job, &Start { is_new, teller, stdout: to_stdout, stderr: to_stderr })
+            let start = Start { is_new, teller, stdout: to_stdout, stderr: to_stderr };
+            first::run(job, program, &start)
         }
         sys::Side::Parent { pidfd, .. } => {
             let keep = usize::try_from(job.limits.output).unwrap_or(usize::MAX);
@@ -282,9 +349,33 @@ impl<'a> Watch<'a> {
     fn until_end(
         mut self,
         streams: &mut [Stream; 2],
-    ) -> Result<(End, Vec<String>, Duration), String> {
+    ) -> Result<(End, Vec<String>, Duration), Trouble> {
+        let outcome = self.watch(streams);
+        // Nothing runs in the world afterwards, however it went.
+        let _ = pidfd_send_signal(&self.running.process, Signal::KILL);
+        let _ = waitid(WaitId::PidFd(self.running.process.as_fd()), WaitIdOptions::EXITED);
+        outcome?;
+        // What they said is still in the pipes.
+        while !self.gone && self.hear().is_ok() {}
+        streams.iter_mut().for_each(|stream| stream.take(usize::MAX));
+        let took = |from: &Option<(Instant, Meter)>| {
+            from.as_ref().map_or(Duration::ZERO, |(at, _)| at.elapsed())
+        };
+        let world = |why: &str| Err(Trouble::World(why.to_owned()));
+        let (end, took) = match (self.killed, self.ended) {
+            (Some(end), _) if self.started.is_some() => (end, took(&self.started)),
+            (_, Some(ended)) => ended,
+            (Some(_), None) => return world("the world was not ready in time"),
+            (None, None) => return world("the first process of the world died"),
+        };
+        let refused = self.refused.iter().map(|name| (*name).to_owned()).collect();
+        Ok((end, refused, took))
+    }
+
+    /// Until the first process has ended, and all others with it.
+    fn watch(&mut self, streams: &mut [Stream; 2]) -> Result<(), Trouble> {
         loop {
-            let woken = self.wait(streams)?;
+            let woken = self.wait(streams).map_err(Trouble::World)?;
             streams.iter_mut().for_each(|stream| stream.take(16));
             if woken.contains(&Waker::Notice) {
                 self.hear()?;
@@ -294,24 +385,9 @@ impl<'a> Watch<'a> {
             }
             self.check(woken.contains(&Waker::Caller));
             if woken.contains(&Waker::Process) {
-                break;
+                return Ok(());
             }
         }
-        // All processes of the world are gone when its first is. What they said is still in the pipes.
-        let _ = waitid(WaitId::PidFd(self.running.process.as_fd()), WaitIdOptions::EXITED);
-        while !self.gone && self.hear().is_ok() {}
-        streams.iter_mut().for_each(|stream| stream.take(usize::MAX));
-        let took = |from: &Option<(Instant, Meter)>| {
-            from.as_ref().map_or(Duration::ZERO, |(at, _)| at.elapsed())
-        };
-        let (end, took) = match (self.killed, self.ended) {
-            (Some(end), _) if self.started.is_some() => (end, took(&self.started)),
-            (_, Some(ended)) => ended,
-            (Some(_), None) => return Err("the world was not ready in time".to_owned()),
-            (None, None) => return Err("the first process of the world died".to_owned()),
-        };
-        let refused = self.refused.iter().map(|name| (*name).to_owned()).collect();
-        Ok((end, refused, took))
     }
 
     fn wait(&self, streams: &[Stream; 2]) -> Result<Vec<Waker>, String> {
@@ -346,13 +422,16 @@ impl<'a> Watch<'a> {
     }
 
     /// Hears what the first process has to say.
-    fn hear(&mut self) -> Result<(), String> {
-        match first::receive(&self.running.notices).doing("hearing of the first process")? {
-            Some(Notice::Failed(why)) => return Err(why),
+    fn hear(&mut self) -> Result<(), Trouble> {
+        let heard = first::receive(&self.running.notices).doing("hearing of the first process");
+        match heard.map_err(Trouble::World)? {
+            Some(Notice::Failed(why)) => return Err(Trouble::World(why)),
+            Some(Notice::Refused(why)) => return Err(Trouble::Request(why)),
             Some(Notice::Started(listener)) => {
                 self.listener = Some(listener);
-                let proc =
-                    keeper::open_directory("/proc").doing("opening the /proc of the world")?;
+                let proc = keeper::open_directory("/proc")
+                    .doing("opening the /proc of the world")
+                    .map_err(Trouble::World)?;
                 self.started = Some((Instant::now(), Meter::new(proc)));
             }
             Some(Notice::Ended(end)) => {

@@ -7,7 +7,7 @@ use std::{
     os::unix::fs::{PermissionsExt as _, symlink},
     path::{Path, PathBuf},
     sync::atomic::{AtomicU32, Ordering},
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use super::{
@@ -18,6 +18,9 @@ use super::{
 
 /// Times in a world are relative to when it is made. A tree older than this is made anew.
 const FRESH_SECONDS: u64 = 6 * 3600;
+
+/// Nobody asks for a tree that was made so long ago any more: the next one to make a tree removes it.
+const STALE: Duration = Duration::from_hours(48);
 
 /// Tools of the host on which it depends what a setup makes.
 const SETUP_TOOLS: &[&str] = &["/usr/bin/bash", "/usr/bin/git", "/usr/bin/gzip", "/usr/bin/tar"];
@@ -71,6 +74,7 @@ impl World {
         let place = preparation.cache.join(&digest);
         if !place.is_dir() {
             self.build(preparation, &place)?;
+            remove_stale(preparation, &place);
         }
         Ok(self.prepared(digest, place))
     }
@@ -175,6 +179,19 @@ fn top_level(tree: &Path) -> io::Result<Vec<String>> {
     }
     names.sort();
     Ok(names)
+}
+
+/// Removes trees that were made long ago, beside the one at `place`. What cannot be looked at or removed stays.
+fn remove_stale(preparation: &Preparation<'_>, place: &Path) {
+    let is_tree = |name: &str| name.len() == 32 && name.bytes().all(|it| it.is_ascii_hexdigit());
+    for entry in fs::read_dir(preparation.cache).into_iter().flatten().flatten() {
+        let made = entry.metadata().and_then(|it| it.modified()).ok();
+        let age = made.and_then(|made| preparation.now.duration_since(made).ok());
+        let other = entry.path() != place && is_tree(&entry.file_name().to_string_lossy());
+        if other && age.is_some_and(|age| age > STALE) {
+            remove(&entry.path());
+        }
+    }
 }
 
 /// Removes a tree, also one with directories that may not be written to.

@@ -128,3 +128,77 @@ fn what_a_setup_leaves_is_the_tree() {
     assert_eq!(error.to_string(), "the setup of the world `empty` failed: no git");
     assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 1);
 }
+
+#[test]
+fn nothing_is_written_over_a_link_that_leads_out_of_the_tree() {
+    let host = tempfile::tempdir().unwrap();
+    let outside = host.path().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("kept"), "host").unwrap();
+    let files = |second: &str| {
+        let outside = outside.display();
+        let text = format!(
+            "name = \"out\"\nfiles = [\n  {{ path = \"way\", link = \"{outside}\" }},\n  {second},\n]\n"
+        );
+        read("out.toml", &text).unwrap()
+    };
+    for second in [
+        r#"{ path = "way/kept", text = "evil" }"#,
+        r#"{ path = "way/new", text = "evil" }"#,
+        r#"{ path = "way/sub", directory = true }"#,
+        r#"{ path = "way", text = "evil" }"#,
+        r#"{ path = "twin", hard = "way/kept" }"#,
+    ] {
+        let cache = host.path().join("cache");
+        let preparation = Preparation { cache: &cache, now: at(0), setup: &no_setup };
+        let PrepareError::Write { source, .. } = files(second).prepare(&preparation).unwrap_err()
+        else {
+            panic!("{second}")
+        };
+        assert!(source.to_string().ends_with("/home/ada/way` is a link"), "{source}");
+        assert_eq!(fs::read_dir(&cache).unwrap().count(), 0, "half a world is left");
+    }
+    assert_eq!(fs::read_dir(&outside).unwrap().count(), 1);
+    assert_eq!(fs::read(outside.join("kept")).unwrap(), b"host");
+}
+
+#[test]
+fn what_a_setup_hands_back_does_not_lead_out_of_the_tree() {
+    let host = tempfile::tempdir().unwrap();
+    let world = World { setup: Some("x".to_owned()), ..builtin::named("empty").unwrap().clone() };
+    let way = host.path().join("outside");
+    let target = way.display().to_string();
+    let members = [("home/way", ""), ("home/way/in", "evil")];
+    let members = members.map(|(path, text)| (path.to_owned(), text.as_bytes().to_vec()));
+    let mut archive = archive::tar(&members, 1_700_000_000);
+    // The first member becomes a link.
+    archive[156] = b'2';
+    archive[157..157 + target.len()].copy_from_slice(target.as_bytes());
+    let setup = |before: &Prepared, _: &str| {
+        assert_eq!(before.digest, "", "nothing about it is remembered");
+        Ok(archive.clone())
+    };
+    let cache = host.path().join("cache");
+    fs::create_dir(&way).unwrap();
+    let preparation = Preparation { cache: &cache, now: at(0), setup: &setup };
+    assert!(matches!(world.prepare(&preparation), Err(PrepareError::Write { .. })));
+    assert_eq!(fs::read_dir(&way).unwrap().count(), 0);
+}
+
+#[test]
+fn trees_that_nobody_asks_for_any_more_are_removed() {
+    let cache = tempfile::tempdir().unwrap();
+    let world = builtin::named("empty").unwrap();
+    let now = fs::metadata(cache.path()).unwrap().modified().unwrap();
+    let prepare = |now| {
+        let preparation = Preparation { cache: cache.path(), now, setup: &no_setup };
+        world.prepare(&preparation).unwrap().tree
+    };
+    let first = prepare(now);
+    fs::write(cache.path().join("notes"), "of somebody").unwrap();
+    let next = prepare(now + Duration::from_hours(40));
+    assert!(first.is_dir() && next.is_dir());
+    let last = prepare(now + Duration::from_hours(60));
+    assert!(!first.is_dir() && !next.is_dir() && last.is_dir());
+    assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 2);
+}

@@ -148,3 +148,12 @@ fn an_argv_is_not_read_by_a_shell() {
     assert_eq!(missing.end, End::Exit(127));
     assert_eq!(text(&missing.stderr.bytes), "no-such-program: command not found\n");
 }
+
+#[test]
+fn a_limit_of_nothing_is_not_without_limit() {
+    let world = Playground::new("full", |_| {});
+    let limits = Limits { disk: 0, ..Limits::default() };
+    let execution = world.shell_within("head -c 1M /dev/zero > f; stat -c %s f", &limits);
+    let written: u64 = text(&execution.stdout.bytes).trim().parse().expect("a size");
+    assert!(written <= 64 << 10, "{written}");
+}

@@ -39,17 +39,24 @@ impl Remains {
 }
 
 /// The only child of this process that is a keeper.
-fn keeper_process() -> u32 {
-    let this = std::process::id().to_string();
-    let is_keeper = |stat: &str| {
+pub(crate) fn keeper_process() -> u32 {
+    children_of(std::process::id()).into_iter().next().expect("a keeper")
+}
+
+/// The keepers and visitors that a process has started, and that have not ended.
+fn children_of(parent: u32) -> Vec<u32> {
+    let parent = parent.to_string();
+    let is_child = |stat: &str| {
         let (name, rest) = stat.split_once(") ").expect("a name in parentheses");
-        name.contains("(probity-keeper") && rest.split(' ').nth(1) == Some(&this)
+        let mut fields = rest.split(' ');
+        let (state, of) = (fields.next(), fields.next());
+        name.contains("(probity-keeper") && state != Some("Z") && of == Some(&parent)
     };
-    let mut found = fs::read_dir("/proc").expect("processes").flatten().filter_map(|entry| {
+    let found = fs::read_dir("/proc").expect("processes").flatten().filter_map(|entry| {
         let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
-        is_keeper(&stat).then(|| entry.file_name().to_string_lossy().parse().ok()).flatten()
+        is_child(&stat).then(|| entry.file_name().to_string_lossy().parse().ok()).flatten()
     });
-    found.next().expect("a keeper")
+    found.collect()
 }
 
 #[test]
@@ -127,16 +134,47 @@ fn an_execution_is_remembered_and_can_be_done_anew() {
 }
 
 #[test]
-fn many_worlds_take_turns_in_one_keeper() {
+fn a_visit_ends_with_its_keeper_also_before_its_first_command() {
     let sandbox = Sandbox::open(&keeper()).expect("these tests need namespaces");
-    for number in 0..60 {
-        let world = Playground::new(&format!("world-{number}"), |home| {
-            fs::write(home.join("number"), number.to_string()).expect("a file");
-        });
-        let command = Command::Shell("cat number".to_owned());
-        let execution = sandbox.execute(&world.prepared, &command, &Limits::default());
-        assert_eq!(execution.expect("an execution").stdout.bytes, number.to_string().as_bytes());
+    let world = Playground::new("early", |_| {});
+    let session = sandbox.enter(&world.prepared).expect("a session");
+    let keeper = keeper_process();
+    let children = || children_of(keeper);
+    while children().is_empty() {
+        std::thread::yield_now();
     }
-    let trees = fs::read_dir(format!("/proc/{}/root/tmp/trees", keeper_process()));
-    assert!(trees.expect("trees").count() < 60, "old trees are gone");
+    let visitors = children();
+    let killed = std::process::Command::new("kill").args(["-9", &keeper.to_string()]).status();
+    assert!(killed.expect("kill").success());
+    // The session holds its connection open, so nothing but the death of the keeper can end them.
+    while visitors.iter().any(|it| fs::exists(format!("/proc/{it}")).expect("/proc")) {
+        std::thread::yield_now();
+    }
+    drop(session);
+}
+
+#[test]
+fn a_visit_whose_process_dies_leaves_the_keeper_to_others() {
+    let sandbox = Sandbox::open(&keeper()).expect("these tests need namespaces");
+    let world = Playground::new("accident", |_| {});
+    let limits = Limits::default();
+    let mut others = sandbox.enter(&world.prepared).expect("a session");
+    let hello = Command::Shell("echo hello > f".to_owned());
+    others.execute(&hello, None, &limits).expect("an execution");
+    let before = children_of(keeper_process());
+    let mut session = sandbox.enter(&world.prepared).expect("a session");
+    session.execute(&hello, None, &limits).expect("an execution");
+    let keeper = keeper_process();
+    let visitor = children_of(keeper).into_iter().find(|it| !before.contains(it));
+    let visitor = visitor.expect("a process").to_string();
+    let killed = std::process::Command::new("kill").args(["-9", &visitor]).status();
+    assert!(killed.expect("kill").success());
+    for _ in 0..2 {
+        let outcome = session.execute(&hello, None, &limits);
+        assert!(matches!(outcome, Err(Failure::Died(_))), "{outcome:?}");
+    }
+    let more = others.execute(&Command::Shell("cat f".to_owned()), None, &limits);
+    assert_eq!(more.expect("an execution").stdout.bytes, b"hello\n");
+    sandbox.execute_anew(&world.prepared, &hello, &limits).expect("an execution");
+    assert_eq!(keeper_process(), keeper);
 }

@@ -6,4 +6,7 @@ mod common;
 mod effects;
 mod hostile;
 mod lasting;
+mod openings;
+mod outside;
 mod session;
+mod trees;

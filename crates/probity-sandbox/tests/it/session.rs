@@ -79,6 +79,64 @@ fn a_command_that_is_killed_leaves_the_session_usable() {
 }
 
 #[test]
+fn a_request_that_cannot_be_done_is_an_error_of_that_request_alone() {
+    let world = world();
+    let limits = Limits::default();
+    let mut session = sandbox().enter(&world.prepared).expect("a session");
+    let refused = |outcome: Result<_, Failure>, why: &str| match outcome {
+        Err(Failure::Setup(said)) => assert!(said.contains(why), "{said}"),
+        other => panic!("{other:?}"),
+    };
+    refused(session.execute(&Command::Argv(Vec::new()), None, &limits), "the command is empty");
+    // Its first command makes the world, which is whole although the command is never started.
+    refused(session.execute(&shell("true"), Some("/nowhere"), &limits), "/nowhere");
+    session.execute(&shell("echo kept > kept"), None, &limits).expect("a good one");
+    refused(session.execute(&shell("a\0b"), None, &limits), "a text for the command");
+    refused(session.execute(&shell("true"), Some("/home/user/kept"), &limits), "kept");
+    let after = session.execute(&shell("cat kept; ls /proc | grep -cx 1"), None, &limits);
+    assert_eq!(text(&after.expect("a good one").stdout.bytes), "kept\n1\n");
+}
+
+#[test]
+fn a_world_that_cannot_be_made_says_so_each_time() {
+    let world = Playground::new("broken", |home| {
+        fs::write(home.join("../../proc"), "a file where a directory has to be").expect("a file");
+    });
+    let limits = Limits::default();
+    let mut session = sandbox().enter(&world.prepared).expect("a session");
+    let mut why = || match session.execute(&shell("true"), None, &limits) {
+        Err(Failure::Setup(why)) => why,
+        other => panic!("{other:?}"),
+    };
+    let first = why();
+    assert_eq!(why(), first);
+    assert_eq!(session.look(&["/".to_owned()]), Err(Failure::Setup(first)));
+}
+
+#[test]
+fn what_cannot_be_looked_at_does_not_hide_the_rest() {
+    let world = world();
+    let mut session = sandbox().enter(&world.prepared).expect("a session");
+    let made = "mkdir dir; ln -s nowhere lost; ln -s loop loop; mkdir shut; chmod 0 shut";
+    session.execute(&shell(made), None, &Limits::default()).expect("an execution");
+    let long = format!("/{}", "x/".repeat(5000));
+    let odd = ["/home/user/a.txt/below", "/home/user/a\0b", &long, "/home/user/loop/x"];
+    for path in odd {
+        let paths = [path, "/home/user/a.txt"].map(str::to_owned);
+        let seen = session.look(&paths).expect("a look");
+        assert_eq!((&seen[0].entry, &seen[0].content), (&None, &None), "{path}");
+        assert_eq!(seen[1].content.as_ref().map(|it| text(&it.bytes)), Some("alpha\n".to_owned()));
+    }
+    let paths = ["/home/user/dir", "/home/user/lost", "/home/user/shut", "/", ""];
+    let seen = session.look(&paths.map(str::to_owned)).expect("a look");
+    let kinds: Vec<_> = seen.iter().map(|it| it.entry.as_ref().map(|it| it.kind.clone())).collect();
+    let directory = Some(EntryKind::Directory);
+    let lost = Some(EntryKind::Link { target: "nowhere".to_owned() });
+    assert_eq!(kinds, [directory.clone(), lost, directory.clone(), directory.clone(), directory]);
+    assert!(seen.iter().all(|it| it.content.is_none()));
+}
+
+#[test]
 fn a_program_reads_the_input_that_it_is_given_and_cannot_change_it() {
     let world = world();
     let mut session = sandbox().enter(&world.prepared).expect("a session");

@@ -2,12 +2,7 @@
 
 mod changes;
 
-use std::{
-    fmt::Write as _,
-    fs,
-    path::Path,
-    time::{Duration, SystemTime},
-};
+use std::{fmt::Write as _, fs, path::Path};
 
 use probity_core::visible::safe;
 use probity_load::settings::parse_duration;
@@ -21,6 +16,7 @@ use serde::Serialize;
 use crate::{
     cli::sandbox::{SandboxArgs, SandboxCommand},
     clock,
+    environment::Environment,
     exit::Exit,
     failure::Failure,
     printer::Printer,
@@ -54,10 +50,10 @@ fn execute(args: &SandboxArgs, printer: &Printer) -> Result<Exit, Failure> {
             .exit(Exit::Aborted)
     })?;
     let unusable = |what: &str| Failure::new(format!("{what} `{}`", safe(&world.name)));
-    let cache =
-        tempfile::tempdir().map_err(|error| unusable("no room for the world").because(error))?;
+    let cache = world::cache_folder(&Environment::default().all());
+    fs::create_dir_all(&cache).map_err(|error| unusable("no room for the world").because(error))?;
     let prepared = sandbox
-        .prepare(&world, cache.path(), now())
+        .prepare(&world, &cache, clock::now())
         .map_err(|error| unusable("failed to make the world").because(error))?;
     let execution = sandbox.execute(&prepared, &command, &limits).map_err(|error| {
         unusable("nothing was executed in the world").because(error).exit(Exit::Aborted)
@@ -67,11 +63,6 @@ fn execute(args: &SandboxArgs, printer: &Printer) -> Result<Exit, Failure> {
         false => printer.show(&text(&world.name, sandbox.means(), &execution))?,
     }
     Ok(Exit::Success)
-}
-
-fn now() -> SystemTime {
-    let ms = u64::try_from(clock::now_ms()).unwrap_or(0);
-    SystemTime::UNIX_EPOCH + Duration::from_millis(ms)
 }
 
 /// The world of this name, or in this file.

@@ -54,6 +54,7 @@ mod resume;
 mod run;
 #[cfg(target_os = "linux")]
 mod sandbox;
+mod sandboxed;
 mod schema;
 mod scorers;
 mod scores;

@@ -80,3 +80,21 @@ fn the_doctor_says_what_is_there() {
     assert_eq!(shown, "namespaces   works\ncommands are executed with namespaces\n");
     assert!(project.shown(&["sandbox", "worlds"]).contains("\nrepository "));
 }
+
+#[test]
+fn worlds_are_kept_where_the_environment_says() {
+    let project = Project::new();
+    let worlds = project.path("worlds");
+    let kept = || {
+        let output = project
+            .command(&["sandbox", "--world", "empty", "true"])
+            .env("PROBITY_WORLDS", &worlds)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        std::fs::read_dir(&worlds).unwrap().map(|it| it.unwrap().file_name()).collect::<Vec<_>>()
+    };
+    let first = kept();
+    assert_eq!(first.len(), 1);
+    assert_eq!(kept(), first);
+}

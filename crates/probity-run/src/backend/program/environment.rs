@@ -36,6 +36,18 @@ const USUAL: &[&str] = &[
     "NODE_EXTRA_CA_CERTS",
 ];
 
+/// What every program may see, and what is also true in the sandbox.
+const EVERYWHERE: &[&str] = &["SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS"];
+
+/// What kinds may see that names folders of this machine.
+const FOLDERS: &[&str] = &["CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME"];
+
+/// Whether a variable says something about this machine, and nothing that is true in the sandbox.
+pub(super) fn is_of_host(name: &str) -> bool {
+    let usual = matches(USUAL, name) && !matches(EVERYWHERE, name);
+    usual || matches(FOLDERS, name)
+}
+
 /// What a kind needs; a star stands for any end.
 fn own(tool: Tool) -> &'static [&'static str] {
     match tool {

@@ -91,6 +91,9 @@ impl Template {
         if has(&Piece::Model) && config.model.is_none() {
             return Err(ProgramError::NoModel(config.name.clone()));
         }
+        if config.sandbox.is_some() && has(&Piece::PromptFile) {
+            return Err(ProgramError::FileInSandbox(config.name.clone()));
+        }
         let two = |transport: Transport, placeholder| ProgramError::TwoTransports {
             name: config.name.clone(),
             transport: transport.as_str(),
@@ -256,13 +259,21 @@ fn flags(
                 ["--strict-mcp-config", "--no-session-persistence", "--disable-slash-commands"];
             args.extend(text(&alone));
             args.extend(model("--model"));
-            args.extend(text(&["--tools", ""]));
+            match config.sandbox {
+                // Whatever it does stays there.
+                Some(_) => args.push("--dangerously-skip-permissions".to_owned()),
+                None => args.extend(text(&["--tools", ""])),
+            }
             // A prompt may begin with a dash, and `--tools` takes what follows it.
             (args, if as_argument { vec!["--"] } else { Vec::new() })
         }
         Tool::Codex => {
             let mut args = text(&["exec", "--json", "--skip-git-repo-check", "--ephemeral"]);
-            args.extend(text(&["--color", "never", "--sandbox", "read-only"]));
+            args.extend(text(&["--color", "never"]));
+            match config.sandbox {
+                Some(_) => args.push("--dangerously-bypass-approvals-and-sandbox".to_owned()),
+                None => args.extend(text(&["--sandbox", "read-only"])),
+            }
             args.extend(codex_provider(config));
             args.extend(model("-m"));
             (args, if as_argument { vec!["--"] } else { vec!["-"] })
@@ -270,7 +281,10 @@ fn flags(
         Tool::Copilot => {
             let mut args = text(&["-s", "--no-color", "--no-auto-update"]);
             args.extend(text(&["--disable-builtin-mcps", "--no-custom-instructions"]));
-            args.push("--available-tools=".to_owned());
+            args.push(match config.sandbox {
+                Some(_) => "--allow-all-tools".to_owned(),
+                None => "--available-tools=".to_owned(),
+            });
             args.extend(model("--model"));
             (args, if as_argument { vec!["-p"] } else { Vec::new() })
         }

@@ -104,6 +104,10 @@ impl Program {
             probe.notes.push("it is not started to look at it".to_owned());
             return probe;
         }
+        if self.sandboxed.is_some() {
+            probe.notes.push("it is not started outside of the sandbox".to_owned());
+            return probe;
+        }
         let before = self.template.before();
         let said = {
             let key = (self.tool, program.clone(), before.clone());

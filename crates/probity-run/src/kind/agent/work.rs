@@ -16,6 +16,7 @@ const LIMITS: Limits = Limits {
     time: Duration::from_mins(1),
     cpu: Duration::from_mins(1),
     memory: 1 << 30,
+    space: 1 << 30,
     disk: 256 << 20,
     file: 64 << 20,
     processes: 128,

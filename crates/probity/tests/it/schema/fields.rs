@@ -301,6 +301,7 @@ transport = "stdin"
 output = "json"
 output_pointer = "/x"
 env = ["X"]
+sandbox = { world = "empty", paths = ["/opt"], reach = ["localhost:1"] }
 [backends.recorded]
 kind = "replay"
 file = "f.jsonl"

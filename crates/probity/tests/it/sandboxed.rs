@@ -1,0 +1,186 @@
+//! Backends that are programs and run in the sandbox.
+
+use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt as _, path::PathBuf};
+
+use probity_testkit::{Answer, FakeServer, Rule, Script, When};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::{
+    project::Project,
+    run::{Ran, stored},
+};
+
+/// A program of the host, where the sandbox sees it: nothing under `/tmp` is shared.
+struct Tool {
+    folder: TempDir,
+}
+
+impl Tool {
+    fn new(script: &str) -> Self {
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let tool = Self { folder };
+        for (path, text) in [(tool.folder.path().to_owned(), None), (tool.path(), Some(script))] {
+            if let Some(text) = text {
+                fs::write(&path, format!("#!/bin/bash\n{text}\n")).unwrap();
+            }
+            fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        tool
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("tool")
+    }
+}
+
+fn project(backend: &str, prompt: &str) -> Project {
+    let suite = format!(
+        "[backends.b]\n{backend}\n[[runners]]\nname = \"r\"\ndataset = \"cases.jsonl\"\n[retry]\nmax_retries = 0\n"
+    );
+    let case = json!({ "id": "case", "prompt": prompt, "expected_response": "x" });
+    Project::new().lines("cases.jsonl", &[case]).file("probity.toml", suite)
+}
+
+fn run(project: &Project) -> (Ran, Value) {
+    let mut command = project.command(&["run", "--porcelain"]);
+    let output = command.env("STAND_IN_KEY", "not-a-key").output().unwrap();
+    let ran = Ran::of(&output);
+    let case = stored(project).into_iter().next().unwrap_or_else(|| panic!("{}", ran.err));
+    (ran, case)
+}
+
+/// What a program said, or why it did not.
+fn said(case: &Value) -> &str {
+    case["raw_response"].as_str().unwrap_or_else(|| panic!("{case}"))
+}
+
+#[test]
+fn a_program_in_the_sandbox_finds_a_world_and_reaches_what_it_may() {
+    let (open, shut) =
+        (TcpListener::bind("127.0.0.1:0").unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
+    let port = |it: &TcpListener| it.local_addr().unwrap().port();
+    let tool = Tool::new(&format!(
+        r#"reach() {{ exec 3<>/dev/tcp/127.0.0.1/3128; printf 'CONNECT %s HTTP/1.1\r\n\r\n' "$1" >&3; head -n 1 <&3; }}
+read -r prompt
+echo "$prompt in $PWD of $HOME as $(id -u), $HTTPS_PROXY"
+cat short.txt > copied; wc -l < copied
+reach 127.0.0.1:{}; reach 127.0.0.1:{}
+(exec 3<>/dev/tcp/127.0.0.1/{}) 2> /dev/null || echo cut off
+ls "{}" "$MINE" 2>&1 | wc -l
+echo evil 2> /dev/null >> "$0" || echo read-only"#,
+        port(&open),
+        port(&shut),
+        port(&open),
+        std::env::current_dir().unwrap().display(),
+    ));
+    let backend = format!(
+        "kind = \"command\"\ncommand = [\"{}\"]\nenv = [\"MINE\"]\nsandbox = {{ world = \"texts\", reach = [\"127.0.0.1:{}\"] }}",
+        tool.path().display(),
+        port(&open)
+    );
+    let (_, case) = run(&project(&backend, "hello"));
+    let lines: Vec<&str> = said(&case).lines().map(str::trim_end).collect();
+    let expected = [
+        "hello in /home/ada/texts of /home/ada as 1000, http://127.0.0.1:3128",
+        "3",
+        "HTTP/1.1 200 Connection established",
+        "HTTP/1.1 403 Forbidden",
+        "cut off",
+        "2",
+        "read-only",
+    ];
+    assert_eq!(lines, expected, "{case}");
+    shut.set_nonblocking(true).unwrap();
+    assert!(shut.accept().is_err(), "somebody came");
+}
+
+#[test]
+fn claude_in_the_sandbox_is_told_the_way_to_its_api() {
+    let server = FakeServer::start(Script::default());
+    let tool = Tool::new(
+        r#"exec 3<>/dev/tcp/127.0.0.1/3128
+printf 'GET /v1/models HTTP/1.1\r\nhost: x\r\nx-api-key: %s\r\nconnection: close\r\n\r\n' "$ANTHROPIC_API_KEY" >&3
+status=$(head -n 1 <&3 | tr -d '\r')
+printf '{"type":"result","is_error":false,"result":"%s, %s, %s"}' "$ANTHROPIC_BASE_URL" "$status" "$*""#,
+    );
+    let backend = format!(
+        "kind = \"claude\"\ncommand = [\"{}\"]\nbase_url = \"{}\"\napi_key_env = \"STAND_IN_KEY\"\nsandbox = true",
+        tool.path().display(),
+        server.url()
+    );
+    let (_, case) = run(&project(&backend, "hello"));
+    let said = said(&case);
+    assert!(said.starts_with("http://127.0.0.1:3128, HTTP/1.1 200 OK, -p "), "{case}");
+    assert!(said.ends_with("--dangerously-skip-permissions"), "{case}");
+    assert_eq!(server.seen().keys["not-a-key"], 1);
+}
+
+#[test]
+fn what_is_in_the_way_of_a_sandbox_is_said() {
+    let tool = Tool::new("echo never");
+    let command = format!("kind = \"command\"\ncommand = [\"{}\"]", tool.path().display());
+    let failed = |more: &str| {
+        let project = project(&format!("{command}\n{more}"), "hello");
+        let output = project.run(&["run", "--porcelain"]);
+        assert_ne!(output.status.code(), Some(0));
+        String::from_utf8_lossy(&output.stderr).into_owned() + &project.shown(&["show", "--json"])
+    };
+    for (more, why) in [
+        ("sandbox = { world = \"nowhere\" }", "there is no world `nowhere`"),
+        (
+            "sandbox = { paths = [\"/nowhere/at/all\"] }",
+            "sharing /nowhere/at/all: No such file or directory",
+        ),
+        ("sandbox = 1", "`sandbox` is true, false or a table"),
+        ("sandbox = { reach = [\"https://h\"] }", "`reach`: `https://h` is no address"),
+    ] {
+        let said = failed(more);
+        assert!(said.contains(why), "{said}");
+    }
+    let file = "kind = \"command\"\ncommand = [\"cat\", \"{{prompt_file}}\"]\nsandbox = true";
+    let output = project(file, "hello").run(&["run", "--porcelain"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("files of this machine are not seen in the sandbox"), "{said}");
+}
+
+/// The real program, asked by a server that has it write a file and look for a way out.
+#[test]
+#[ignore = "needs Claude Code: scripts/real-model-test --claude installs it and runs this"]
+fn the_real_claude_works_in_the_sandbox() {
+    let claude = std::env::var("PROBITY_CLAUDE").expect("PROBITY_CLAUDE is where it is installed");
+    let outside = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = outside.local_addr().unwrap().port();
+    let command = format!(
+        "sed -i s/alpha/omega/ short.txt; cat short.txt; id -u; (exec 3<>/dev/tcp/127.0.0.1/{port}) 2>&1 | grep -o 'Permission denied'; (exec 3<>/dev/tcp/1.1.1.1/443) 2>&1 | grep -o 'Permission denied'"
+    );
+    let write = json!({ "file_path": "/home/ada/texts/made.txt", "content": "made by a tool\n" });
+    let script = Script::default()
+        .rule(Rule::new(When::Requests(1..2), Answer::call("Write", write)))
+        .rule(Rule::new(When::Requests(2..3), Answer::call("Bash", json!({ "command": command }))))
+        .rule(Rule::new(When::Any, Answer::text("all done")));
+    let server = FakeServer::start(script);
+    let backend = format!(
+        "kind = \"claude\"\ncommand = [\"{claude}\"]\nmodel = \"fake-small\"\nbase_url = \"{}\"\napi_key_env = \"STAND_IN_KEY\"\ntimeout = \"50s\"\nsandbox = {{ world = \"texts\" }}",
+        server.url()
+    );
+    let (_, case) = run(&project(&backend, "Change the text."));
+    assert_eq!(said(&case), "all done", "{case}");
+    let seen = server.seen();
+    let last = seen.last.iter().rev().find(|it| it.path.starts_with("/v1/messages")).unwrap();
+    let results: Vec<Value> = last.json()["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|it| it["content"].as_array().cloned().unwrap_or_default())
+        .filter(|it| it["type"] == "tool_result")
+        .collect();
+    assert_eq!(results.len(), 2, "{results:?}");
+    assert!(results.iter().all(|it| it["is_error"] != true), "{results:?}");
+    let told = results[1]["content"].to_string();
+    assert!(told.contains("omega") && told.contains("1000"), "{told}");
+    assert_eq!(told.matches("Permission denied").count(), 2, "{told}");
+    assert!(!fs::exists("/home/ada/texts/made.txt").unwrap(), "it is on the host");
+    outside.set_nonblocking(true).unwrap();
+    assert!(outside.accept().is_err(), "somebody came");
+}
