@@ -190,6 +190,8 @@ async fn work(task: &Task, case: Prepared, mut handle: Handle) -> Result<Ended, 
         Ok(reply) => Ok((reply, None)),
         Err(stuck) => Err(stuck),
     };
+    // Nobody needs it any more, and judges may take their time.
+    drop(world);
     match worked {
         Ok((reply, executed)) => {
             handle.sum_latencies();
@@ -271,7 +273,10 @@ impl<'a> Labour<'a> {
             for call in &calls {
                 told.push(self.carry_out(call, handle).await?);
             }
-            request.messages.push(message_of(&reply));
+            // No vendor takes a message that says nothing.
+            if !reply.is_empty() {
+                request.messages.push(message_of(&reply));
+            }
             request.messages.push(match self.spec.protocol {
                 Protocol::Native => of_tools(&calls, told),
                 Protocol::Text => of_user(&calls, &told, wrong),

@@ -9,7 +9,10 @@ use probity_core::execution::{Executed, ExecutionCall};
 use probity_sandbox::{Command, Execution, Limits, Session, Stopper, world::Prepared};
 use tokio::sync::oneshot;
 
-use super::{Ground, call::execute_in};
+use super::{
+    Ground,
+    call::{Start, execute_in},
+};
 
 /// A world in which commands find what the ones before them left. It has a thread of its own, since each of them takes its
 /// time. Whoever drops it ends what runs there.
@@ -21,8 +24,16 @@ pub(crate) struct Visit {
 
 /// What is to be done in the world, and who waits for it.
 enum Wish {
-    Execute { command: Command, limits: Limits, waiting: Waiting<Execution> },
-    Judge { call: ExecutionCall, waiting: Waiting<Executed> },
+    Execute {
+        argv: Vec<String>,
+        stdin: Option<String>,
+        limits: Limits,
+        waiting: Waiting<Execution>,
+    },
+    Judge {
+        call: ExecutionCall,
+        waiting: Waiting<Executed>,
+    },
 }
 
 type Waiting<T> = oneshot::Sender<Result<T, String>>;
@@ -45,14 +56,15 @@ impl Visit {
         Ok(Self { wishes, stopper })
     }
 
-    /// Executes a command.
+    /// Executes a program.
     pub(crate) async fn execute(
         &self,
-        command: Command,
+        argv: Vec<String>,
+        stdin: Option<String>,
         limits: Limits,
     ) -> Result<Execution, String> {
         let (waiting, came) = oneshot::channel();
-        self.wish(Wish::Execute { command, limits, waiting }, came).await
+        self.wish(Wish::Execute { argv, stdin, limits, waiting }, came).await
     }
 
     /// Executes what a case asks for, in the world as it is now.
@@ -87,15 +99,32 @@ fn enter<'g>(ground: &'g Ground, call: &ExecutionCall) -> Result<(Prepared, Sess
     Ok((prepared, session))
 }
 
+/// Where commands start that find their own way, since what was executed before may have deleted any other directory.
+const ROOT: &str = "/";
+
+/// A program that starts in the directory of the world, or fails like any other if that is gone.
+fn at_home(prepared: &Prepared, argv: Vec<String>, stdin: Option<String>) -> Command {
+    let go = ["bash", "-c", r#"cd -- "$1" && shift && exec "$@""#, "bash", &prepared.directory];
+    let argv = go.map(str::to_owned).into_iter().chain(argv).collect();
+    match stdin {
+        Some(stdin) => Command::Fed { argv, stdin },
+        None => Command::Argv(argv),
+    }
+}
+
 fn fulfil(wish: Wish, ground: &Ground, prepared: &Prepared, session: &mut Session<'_>) {
     // Whoever has gone waits for nothing.
     match wish {
-        Wish::Execute { command, limits, waiting } => {
-            let came = session.execute(&command, None, &limits);
+        Wish::Execute { argv, stdin, limits, waiting } => {
+            let command = at_home(prepared, argv, stdin);
+            let came = session.execute(&command, Some(ROOT), &limits);
             drop(waiting.send(came.map_err(|failure| failure.to_string())));
         }
         Wish::Judge { call, waiting } => {
-            let came = execute_in(session, prepared, &call, &[]).and_then(|world| {
+            let argv = ["bash", "-c", &call.command].map(str::to_owned).to_vec();
+            let command = at_home(prepared, argv, call.stdin.clone());
+            let start = Start { command: &command, directory: Some(ROOT) };
+            let came = execute_in(session, prepared, &call, start, &[]).and_then(|world| {
                 let sandbox = ground.open()?;
                 Ok(Executed {
                     call: call.digest(),

@@ -209,9 +209,12 @@ fn wrong_calls_are_told_and_count_as_steps() {
 #[test]
 fn a_flood_is_cut_and_a_hostile_command_does_no_harm() {
     let server = server(&[
-        bash("yes 0123456789"),
-        bash("rm -rf / 2>/dev/null; :(){ :|:& };: 2>/dev/null; kill -9 -1; mount -t tmpfs x /tmp"),
-        bash("curl -s -m 1 http://127.0.0.1:1 || echo unreachable"),
+        bash("yes 0123456789 | head -c 5000000"),
+        bash("(exec 3<>/dev/tcp/127.0.0.1/22) 2>/dev/null || echo unreachable"),
+        bash(
+            "rm -rf --no-preserve-root / 2>/dev/null; mount -t tmpfs x /tmp; :(){ :|:& };:; kill -9 -1",
+        ),
+        bash("echo still here"),
         Answer::text("there are 3"),
     ]);
     let project = project("openai", &server, &task(), "max_seconds = 20");
@@ -219,7 +222,10 @@ fn a_flood_is_cut_and_a_hostile_command_does_no_harm() {
     run(&project, &[]);
     let told = told(&server);
     assert!(told.contains("(cut: the first 10000 of "), "{told}");
-    assert!(told.contains("unreachable"), "{told}");
+    // Whoever deletes the directory that they are in has to live with it.
+    for part in ["unreachable", "not allowed here: mount", "/home/ada: No such file or directory"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
     assert!(told.len() < 100_000, "{}", told.len());
     assert_eq!(project.read("precious"), "kept");
     assert_eq!(only(&project)["verdict"], "pass", "{}", only(&project)["reason"]);

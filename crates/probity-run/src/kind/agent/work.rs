@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use probity_core::execution::{Executed, ExecutionCall};
 use probity_grade::agent::{Action, Told};
 use probity_sandbox::{
-    Command, Execution, Limits,
+    Execution, Limits,
     execution::{Change, End, Entry},
 };
 
@@ -59,7 +59,8 @@ impl World {
     ) -> Result<Acted, String> {
         let time = LIMITS.time.min(left);
         let limits = Limits { time, ..LIMITS };
-        let execution = self.visit(handle).await?.execute(command(action), limits).await?;
+        let (argv, stdin) = program(action);
+        let execution = self.visit(handle).await?.execute(argv, stdin, limits).await?;
         let changed = changed(&self.changes, &execution.changes);
         let Execution { end, stdout, stderr, changes, refused, took_us } = execution;
         self.changes = changes;
@@ -99,14 +100,15 @@ impl World {
     }
 }
 
-fn command(action: &Action) -> Command {
+/// The program that does it, and what that reads.
+fn program(action: &Action) -> (Vec<String>, Option<String>) {
+    let words = |words: &[&str]| words.iter().map(|it| (*it).to_owned()).collect();
     match action {
-        Action::Bash { command } => Command::Shell(command.clone()),
-        Action::Read { path } => Command::Argv(["cat", "--", path].map(str::to_owned).to_vec()),
-        Action::Write { path, content } => Command::Fed {
-            argv: ["bash", "-c", WRITE, "write_file", path].map(str::to_owned).to_vec(),
-            stdin: content.clone(),
-        },
+        Action::Bash { command } => (words(&["bash", "-c", command]), None),
+        Action::Read { path } => (words(&["cat", "--", path]), None),
+        Action::Write { path, content } => {
+            (words(&["bash", "-c", WRITE, "write_file", path]), Some(content.clone()))
+        }
     }
 }
 

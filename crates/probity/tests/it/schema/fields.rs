@@ -381,6 +381,16 @@ companion_bytes = 1
 judge = "server"
 swap = false
 [[runners]]
+name = "agents"
+kind = "agent"
+dataset = ["d.jsonl"]
+world = "empty"
+max_steps = 3
+max_seconds = 4
+max_tokens = 5
+tools = ["bash", "read_file"]
+protocol = "text"
+[[runners]]
 name = "foreign"
 kind = "program"
 command = ["x"]
