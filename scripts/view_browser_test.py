@@ -330,6 +330,9 @@ def pictures(browser, base, pages, **settings):
                 context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, **settings)
                 page = watch(context.new_page(), base)
                 ready(page, base + path)
+                # A page that waits for a suite to be read loads itself again.
+                page.wait_for_selector("[data-reload]", state="detached")
+                page.wait_for_selector("html[data-ready]", state="attached")
                 wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
                 check(wide <= 0, f"{name} at {width}: nothing is wider than the screen ({wide} px)")
                 check_access(page, f"{name} at {width}, {scheme}")

@@ -65,7 +65,7 @@ def write(work):
             asked = f"{{% raw %}}{plain}{{% endraw %}}"
             case = {"id": f"hostile/{at:03}", "prompt": asked, "tags": [plain, f"tag {at}"], "notes": plain, "difficulty": plain, "system": asked,
                     "assert": [{"type": "contains", "value": asked + ("" if at % 2 else " not there"), "metric": plain}]}
-            # A category has no control characters and at most 100 characters.
+            # A category has at most 100 characters, all of which can be seen.
             case["category"] = "".join(it for it in plain if it.isprintable())[:100]
             if at % 4 == 1:
                 case["assert"].append({"type": "llm-rubric", "value": asked, "metric": "judged " + plain})

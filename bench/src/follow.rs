@@ -57,24 +57,31 @@ pub(crate) fn run(probity: &Path, times: usize) -> io::Result<()> {
         alone.push(without);
         followed.push(with);
     }
-    let more =
-        |of: fn(&Ran) -> Duration| (median(&followed, of) / median(&alone, of) - 1.0) * 100.0;
+    let pairs: Vec<(Ran, Ran)> = alone.into_iter().zip(followed).collect();
     println!(
-        "medians of {times}: {:+.1} % CPU time, {:+.1} % time; target: 2 %",
-        more(|it| it.cpu),
-        more(|it| it.wall)
+        "more with followers, means of {times} pairs with 95 % intervals: {} CPU time, {} time; target: 2 %",
+        more(&pairs, |it| it.cpu),
+        more(&pairs, |it| it.wall)
     );
     Ok(())
 }
 
-fn shown(ran: &Ran) -> String {
-    format!("{:.2} s of CPU time in {:.2} s", ran.cpu.as_secs_f64(), ran.wall.as_secs_f64())
+/// How much more the second of each pair took, in percent, with an interval of two standard errors.
+#[expect(clippy::cast_precision_loss, reason = "far below 2^53 pairs")]
+fn more(pairs: &[(Ran, Ran)], of: fn(&Ran) -> Duration) -> String {
+    let more = |(alone, followed): &(Ran, Ran)| {
+        (of(followed).as_secs_f64() / of(alone).as_secs_f64() - 1.0) * 100.0
+    };
+    let all: Vec<f64> = pairs.iter().map(more).collect();
+    let count = all.len() as f64;
+    let mean = all.iter().sum::<f64>() / count;
+    let squares: f64 = all.iter().map(|it| (it - mean).powi(2)).sum();
+    let error = (squares / (count - 1.0).max(1.0) / count).sqrt();
+    format!("{mean:+.1} % ({:+.1} to {:+.1})", mean - 2.0 * error, mean + 2.0 * error)
 }
 
-fn median(all: &[Ran], of: fn(&Ran) -> Duration) -> f64 {
-    let mut times: Vec<f64> = all.iter().map(|it| of(it).as_secs_f64()).collect();
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
+fn shown(ran: &Ran) -> String {
+    format!("{:.2} s of CPU time in {:.2} s", ran.cpu.as_secs_f64(), ran.wall.as_secs_f64())
 }
 
 fn make(folder: &Path, url: &str) -> io::Result<()> {

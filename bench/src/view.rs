@@ -52,6 +52,8 @@ pub(crate) fn run(probity: &Path, runs: usize) -> io::Result<()> {
         format!("/runs/{last}/cases?limit=250"),
         format!("/runs/{last}/cases?q=number+17"),
         format!("/runs/{last}/cases?tag=odd"),
+        format!("/runs/{last}/cases?category=b&flaky=1"),
+        format!("/runs/{last}/cases?score=words&min=0.5"),
         format!("/runs/{last}/cases?flipped={before}"),
         format!("/runs/{last}/cases/case-0010"),
         format!("/runs/{last}/grid"),
@@ -63,8 +65,18 @@ pub(crate) fn run(probity: &Path, runs: usize) -> io::Result<()> {
         "/suites".to_owned(),
         format!("/suites/{suite}"),
         "/doctor".to_owned(),
+        "/api/v1/openapi.json".to_owned(),
+        "/api/v1/runs".to_owned(),
+        "/api/v1/runs?tag=odd&limit=150".to_owned(),
+        format!("/api/v1/runs/{before}"),
         format!("/api/v1/runs/{last}/cases"),
+        format!("/api/v1/runs/{last}/cases/case-0010"),
+        format!("/api/v1/runs/{last}/people"),
         format!("/api/v1/compare?runs={before},{last}"),
+        "/api/v1/trends?suite=suite-7.toml".to_owned(),
+        "/api/v1/suites".to_owned(),
+        format!("/api/v1/suites/{suite}"),
+        "/api/v1/doctor".to_owned(),
     ] {
         worst.see(&server, &target)?;
     }

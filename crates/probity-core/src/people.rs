@@ -15,7 +15,7 @@ use crate::{
     visible::is_hidden,
 };
 
-pub use agreement::{Agreement, agreements};
+pub use agreement::{Agreement, Opinions};
 
 /// Characters of a name or a tag.
 const LONGEST_NAME: usize = 60;

@@ -9,12 +9,12 @@ use probity_core::{
     criteria::{Assertion, AssertionTest},
     opinion::Opinion,
     people::{Remark, Said, current},
-    record::CaseRecord,
+    record::{Asked, CaseRecord},
 };
 
 use crate::{
     again::rounds,
-    judge::{Question, rubric_of},
+    judge::{Judgement, Question, rubric_of},
 };
 
 /// The matter of labels that say what the verdict ought to be.
@@ -42,6 +42,41 @@ pub struct Labelled {
     pub judge: Option<Label>,
     /// What people said, by their names.
     pub people: BTreeMap<String, Label>,
+}
+
+/// The points that a judge gave for a criterion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explained {
+    /// The name of the score, with that of the criterion where a rubric has several.
+    pub criterion: String,
+    /// The judge.
+    pub judge: String,
+    /// From 1 to 5.
+    pub points: u8,
+    /// Why, in the judge's words.
+    pub reason: String,
+}
+
+/// The points that judges gave by rubrics for the reply of a case, with their reasons, each time that they were asked.
+pub fn explained(record: &CaseRecord) -> Vec<Explained> {
+    let mut all = Vec::new();
+    for (number, assertion) in judged(&record.case.criteria.assertions).into_iter().enumerate() {
+        let Some(rubric) = rubric(assertion) else { continue };
+        let base = name_of(assertion);
+        for (judge, judgement) in judgements(record, number, &rubric) {
+            for (criterion, given) in rubric.iter().zip(judgement.criteria) {
+                let criterion = match rubric.len() {
+                    1 => base.clone(),
+                    _ => format!("{base}: {}", criterion.name),
+                };
+                if let Some(points) = given.points.first().copied() {
+                    let judge = judge.to_owned();
+                    all.push(Explained { criterion, judge, points, reason: given.reason });
+                }
+            }
+        }
+    }
+    all
 }
 
 /// What judges were asked about the reply of a case.
@@ -131,9 +166,7 @@ fn of_assertion(
     assertion: &Assertion,
     base: &str,
 ) -> Vec<Criterion> {
-    let rubric = (assertion.kind.test == AssertionTest::LlmRubric)
-        .then(|| rubric_of(assertion.value.as_ref()?))
-        .flatten();
+    let rubric = rubric(assertion);
     let by_points = rubric.as_ref().map(|it| points(record, number, it)).unwrap_or_default();
     match rubric {
         Some(rubric) if rubric.len() > 1 => rubric
@@ -158,6 +191,11 @@ fn of_assertion(
     }
 }
 
+fn rubric(assertion: &Assertion) -> Option<Vec<RubricCriterion>> {
+    let is_rubric = assertion.kind.test == AssertionTest::LlmRubric;
+    assertion.value.as_ref().filter(|_| is_rubric).and_then(rubric_of)
+}
+
 fn at_place(judges: &[(String, Vec<u8>)], at: usize) -> Vec<(String, u8)> {
     judges.iter().filter_map(|(judge, points)| Some((judge.clone(), *points.get(at)?))).collect()
 }
@@ -168,16 +206,13 @@ fn points(
     number: usize,
     rubric: &[RubricCriterion],
 ) -> Vec<(String, Vec<u8>)> {
-    let question = Question { task: "", criteria: rubric, answers: &[""] };
     let mut judges: Vec<(String, Vec<Vec<u8>>)> = Vec::new();
-    for asked in rounds(&record.asked, number) {
-        let judgement = asked.reply.as_ref().and_then(|it| question.read(it).ok());
-        let Some(judgement) = judgement else { continue };
+    for (by, judgement) in judgements(record, number, rubric) {
         let points = judgement.criteria.iter().filter_map(|it| it.points.first().copied());
         let points: Vec<u8> = points.collect();
-        match judges.iter_mut().find(|(judge, _)| *judge == asked.backend) {
+        match judges.iter_mut().find(|(judge, _)| judge == by) {
             Some((_, rounds)) => rounds.push(points),
-            None => judges.push((asked.backend.clone(), vec![points])),
+            None => judges.push((by.to_owned(), vec![points])),
         }
     }
     let median = |rounds: &[Vec<u8>], at: usize| {
@@ -190,6 +225,20 @@ fn points(
         (judge.clone(), points.collect())
     };
     judges.iter().map(of_judge).collect()
+}
+
+/// What judges answered to a question about a rubric, each time that it was asked.
+fn judgements<'a>(
+    record: &'a CaseRecord,
+    number: usize,
+    rubric: &[RubricCriterion],
+) -> Vec<(&'a str, Judgement)> {
+    let question = Question { task: "", criteria: rubric, answers: &[""] };
+    let read = |asked: &&'a Asked| {
+        let judgement = question.read(asked.reply.as_ref()?).ok()?;
+        Some((asked.backend.as_str(), judgement))
+    };
+    rounds(&record.asked, number).iter().filter_map(read).collect()
 }
 
 /// Scores of judges as points.

@@ -32,6 +32,8 @@ pub fn fitted(text: &str, width: usize) -> String {
 
 /// As much of the beginning of a text as so many columns hold.
 fn beginning(text: &str, width: usize) -> &str {
+    // Any number of signs that take no column fit into one.
+    let text = text.char_indices().nth(4 * width + 16).map_or(text, |(end, _)| &text[..end]);
     // Signs that are joined may take fewer columns than they would on their own.
     if columns(text) <= width {
         return text;
@@ -165,6 +167,15 @@ mod tests {
             ("模  ".to_owned(), "  模".to_owned())
         );
         assert_eq!(folded("模型 模型", 5, ""), "模型\n模型");
+    }
+
+    #[test]
+    fn signs_that_take_no_column_are_not_shown_without_end() {
+        let text = "e\u{301}".to_owned() + &"\u{301}".repeat(1_000_000);
+        assert_eq!(one_line(&text, 10).chars().count(), 57);
+        assert!(one_line(&text, 10).ends_with('…'));
+        assert_eq!(fitted(&text, 1).chars().count(), 21);
+        assert_eq!(one_line("e\u{301}", 1), "e\u{301}");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use rusqlite::{params, params_from_iter, types::Value};
 pub use cases::{CaseCursor, CaseQuery, CaseRow, CasesPage, ScoreRange, Sort};
 pub use grid::{GridPage, GridQuery, GridRow};
 pub use live::{Failing, Trouble, Waited};
-pub use tags::{TagCatalogue, TagQuery};
+pub(crate) use tags::{collect, collect_again};
 
 use crate::{LaneView, Reader, RunRow, StoreError, result::Name};
 
@@ -29,7 +29,7 @@ pub struct RunsQuery {
     /// Those that asked a backend.
     pub backend: Option<String>,
     /// Those with a result of a case that has a tag.
-    pub tag: Option<TagQuery>,
+    pub tag: Option<String>,
     /// Those whose name or suite contains this.
     pub text: Option<String>,
     /// Those that did not begin before, in milliseconds since 1970.
@@ -155,7 +155,7 @@ impl Reader {
             conditions.add(sql, [backend.clone().into()]);
         }
         if let Some(tag) = tag {
-            tag.add_to(&mut conditions);
+            conditions.add(tags::HAS_TAG, [tag.clone().into()]);
         }
         if let Some(text) = text {
             let pattern = containing(text);
@@ -286,7 +286,7 @@ mod tests {
     use probity_core::classification::{Class, Verdict};
     use rusqlite::Connection;
 
-    use super::{CaseQuery, STANDING, Sort};
+    use super::{CaseQuery, STANDING, Sort, tags};
     use crate::schema;
 
     fn plan(sql: &str) -> String {
@@ -311,6 +311,12 @@ mod tests {
             let plan = plan(&sql);
             assert!(plan.contains("USING COVERING INDEX results_by_outcome"), "{sql}: {plan}");
         }
+    }
+
+    #[test]
+    fn tags_are_looked_up_lane_by_lane() {
+        let plan = plan(&format!("SELECT id FROM runs WHERE {}", tags::HAS_TAG));
+        assert!(plan.contains("SEARCH t USING PRIMARY KEY (lane=? AND tag=?)"), "{plan}");
     }
 
     #[test]

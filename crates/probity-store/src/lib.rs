@@ -28,14 +28,13 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 pub use browse::{
     CaseCursor, CaseQuery, CaseRow, CasesPage, Failing, GridPage, GridQuery, GridRow, RunsPage,
-    RunsQuery, ScoreBars, ScoreRange, Sort, Standing, SuiteRow, TagCatalogue, TagQuery, Trouble,
-    Waited,
+    RunsQuery, ScoreBars, ScoreRange, Sort, Standing, SuiteRow, Trouble, Waited,
 };
 pub use cache::{Cache, CacheStats};
 pub use id::new_run_id;
 pub use lock::Ledger;
 pub use merge::{MergeError, MergeSource, merge};
-pub use people::{Rated, carry_remarks, say};
+pub use people::{LastRemark, Rated, carry_remarks, say};
 pub use reader::{LaneView, Reader, RunRow, Tally};
 pub use recorder::{NewRun, Recorder, record_whole};
 use schema::Content;

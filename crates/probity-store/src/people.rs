@@ -5,7 +5,7 @@ use std::{path::Path, time::Duration};
 use probity_core::{
     named_enum,
     people::{Mark, Name, Note, Remark, ReplyDigest, Said, current},
-    record::CaseRecord,
+    record::{CaseRecord, InputDigest},
 };
 use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params, types::Type};
 
@@ -52,14 +52,73 @@ pub struct Rated {
     pub history: Vec<Said>,
 }
 
+/// How much people have said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LastRemark {
+    count: u64,
+    last: i64,
+}
+
+/// A result that something is said of.
+struct Subject<'a> {
+    lane: i64,
+    case_id: &'a str,
+    repeat: u32,
+    reply: InputDigest,
+}
+
+impl<'a> Subject<'a> {
+    fn of(lane: &LaneView, record: &'a CaseRecord) -> Self {
+        let ReplyDigest(reply) = ReplyDigest::of(record);
+        Self { lane: lane.row, case_id: &record.case_id, repeat: record.repeat, reply }
+    }
+}
+
+/// What is copied of a result to another run.
+struct Carried {
+    lane: i64,
+    case_id: String,
+    repeat: u32,
+    reply: InputDigest,
+    history: Vec<Said>,
+}
+
+impl Carried {
+    fn subject(&self) -> Subject<'_> {
+        let Self { lane, case_id, repeat, reply, history: _ } = self;
+        Subject { lane: *lane, case_id, repeat: *repeat, reply: *reply }
+    }
+}
+
 impl Reader {
     /// All that people said of the reply of a result, in order.
     pub fn remarks(&self, lane: &LaneView, record: &CaseRecord) -> Result<Vec<Said>, StoreError> {
-        history(&self.connection, lane, record).map_err(StoreError::Read)
+        history(&self.connection, &Subject::of(lane, record)).map_err(StoreError::Read)
     }
 
-    /// The results of a lane that people said something of, in the order of their ids.
-    pub fn rated(&self, lane: &LaneView) -> Result<Vec<Rated>, StoreError> {
+    /// What changes whenever somebody says something of results of lanes: how much was said, and the last of it.
+    pub fn last_remark(&self, lanes: &[LaneView]) -> Result<LastRemark, StoreError> {
+        let read = || {
+            let mut sum = LastRemark::default();
+            for lane in lanes {
+                let sql = "SELECT count(*), coalesce(max(id), 0) FROM remarks WHERE lane = ?";
+                let mut statement = self.connection.prepare_cached(sql)?;
+                let (count, last) = statement
+                    .query_row([lane.row], |row| Ok((row.get::<_, u64>(0)?, row.get(1)?)))?;
+                sum.count += count;
+                sum.last = sum.last.max(last);
+            }
+            Ok(sum)
+        };
+        read().map_err(StoreError::Read)
+    }
+
+    /// The results of a lane that people said something of one by one, in the order of their ids.
+    pub fn rated<E: From<StoreError>>(
+        &self,
+        lane: &LaneView,
+        mut each: impl FnMut(Rated) -> Result<(), E>,
+    ) -> Result<(), E> {
         let rows = || {
             let mut statement = self.connection.prepare_cached(
                 "SELECT r.id FROM (SELECT DISTINCT lane, case_id, repeat FROM remarks WHERE lane = ?) m
@@ -69,15 +128,14 @@ impl Reader {
             let rows = statement.query_map([lane.row], |row| row.get(0))?;
             rows.collect::<rusqlite::Result<Vec<i64>>>()
         };
-        let mut rated = Vec::new();
         for row in rows().map_err(StoreError::Read)? {
             let record = self.record_at(row)?;
             let history = self.remarks(lane, &record)?;
             if !history.is_empty() {
-                rated.push(Rated { record, history });
+                each(Rated { record, history })?;
             }
         }
-        Ok(rated)
+        Ok(())
     }
 }
 
@@ -94,8 +152,9 @@ pub fn say(
     let mut connection = open(path)?;
     connection.busy_timeout(patience).map_err(StoreError::Write)?;
     let transaction = begin(&mut connection)?;
+    let subject = Subject::of(lane, record);
     let write = || {
-        let known = history(&transaction, lane, record)?;
+        let known = history(&transaction, &subject)?;
         for new in said {
             let of_same =
                 |it: &&&Said| it.person == new.person && it.remark.is_on_matter_of(&new.remark);
@@ -105,7 +164,7 @@ pub fn say(
                 None => !new.remark.is_withdrawal(),
             };
             if is_news {
-                insert(&transaction, lane, record, new)?;
+                insert(&transaction, &subject, new)?;
             }
         }
         Ok(())
@@ -117,23 +176,25 @@ pub fn say(
 pub fn carry_remarks(path: &Path, from: &RunRow, to: &RunRow) -> Result<u64, StoreError> {
     let reader = Reader::open(path)?;
     let lanes = reader.lanes(to)?;
-    let mut carried: Vec<(&LaneView, Rated)> = Vec::new();
+    let mut carried: Vec<Carried> = Vec::new();
     for before in reader.lanes(from)? {
         let Some(lane) = lanes.iter().find(|it| it.lane.key() == before.lane.key()) else {
             continue;
         };
-        for Rated { record, mut history } in reader.rated(&before)? {
+        reader.rated(&before, |Rated { record, mut history }| {
             let digest = ReplyDigest::of(&record);
             let is_same =
                 |it: &CaseRecord| it.repeat == record.repeat && ReplyDigest::of(it) == digest;
-            let now = reader.case(lane, &record.case_id)?.into_iter().find(is_same);
-            if let Some(record) = now {
+            if reader.case(lane, &record.case_id)?.iter().any(is_same) {
                 for said in &mut history {
                     said.carried_from.get_or_insert_with(|| from.run_id.clone());
                 }
-                carried.push((lane, Rated { record, history }));
+                let CaseRecord { case_id, repeat, .. } = record;
+                let ReplyDigest(reply) = digest;
+                carried.push(Carried { lane: lane.row, case_id, repeat, reply, history });
             }
-        }
+            Ok::<_, StoreError>(())
+        })?;
     }
     if carried.is_empty() {
         return Ok(0);
@@ -141,8 +202,8 @@ pub fn carry_remarks(path: &Path, from: &RunRow, to: &RunRow) -> Result<u64, Sto
     let mut connection = open(path)?;
     let transaction = begin(&mut connection)?;
     let write = || {
-        carried.iter().try_for_each(|(lane, Rated { record, history })| {
-            history.iter().try_for_each(|said| insert(&transaction, lane, record, said))
+        carried.iter().try_for_each(|it| {
+            it.history.iter().try_for_each(|said| insert(&transaction, &it.subject(), said))
         })
     };
     write().and_then(|()| transaction.commit()).map_err(StoreError::Write)?;
@@ -153,17 +214,12 @@ fn begin(connection: &mut Connection) -> Result<Transaction<'_>, StoreError> {
     connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(StoreError::Write)
 }
 
-fn history(
-    connection: &Connection,
-    lane: &LaneView,
-    record: &CaseRecord,
-) -> rusqlite::Result<Vec<Said>> {
-    let ReplyDigest(reply) = ReplyDigest::of(record);
+fn history(connection: &Connection, of: &Subject<'_>) -> rusqlite::Result<Vec<Said>> {
     let mut statement = connection.prepare_cached(
         "SELECT person, at_ms, matter, about, value, carried_from FROM remarks
          WHERE lane = ? AND case_id = ? AND repeat = ? AND reply = ? ORDER BY id",
     )?;
-    let values = params![lane.row, record.case_id, record.repeat, reply.0];
+    let values = params![of.lane, of.case_id, of.repeat, of.reply.0];
     statement.query_map(values, read)?.collect()
 }
 
@@ -196,12 +252,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Said> {
     Ok(Said { person: name(0)?, at_ms: row.get(1)?, remark, carried_from: row.get(5)? })
 }
 
-fn insert(
-    connection: &Connection,
-    lane: &LaneView,
-    record: &CaseRecord,
-    said: &Said,
-) -> rusqlite::Result<()> {
+fn insert(connection: &Connection, of: &Subject<'_>, said: &Said) -> rusqlite::Result<()> {
     let Said { person, at_ms, remark, carried_from } = said;
     let (matter, about, value) = match remark {
         Remark::Verdict { mark } => (Matter::Verdict, "", mark.map(|it| it.as_str().to_owned())),
@@ -213,16 +264,15 @@ fn insert(
             (Matter::Tag, tag.as_str(), is_set.then(|| "set".to_owned()))
         }
     };
-    let ReplyDigest(reply) = ReplyDigest::of(record);
     let mut statement = connection.prepare_cached(
         "INSERT INTO remarks (lane, case_id, repeat, reply, person, at_ms, matter, about, value, carried_from)
          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?;
     statement.execute(params![
-        lane.row,
-        record.case_id,
-        record.repeat,
-        reply.0,
+        of.lane,
+        of.case_id,
+        of.repeat,
+        of.reply.0,
         person.as_str(),
         at_ms,
         matter.as_str(),

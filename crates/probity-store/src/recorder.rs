@@ -17,7 +17,7 @@ use probity_core::{
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 use crate::{
-    StoreError,
+    StoreError, browse,
     lock::{Ledger, Lock},
     make_place, open,
     result::{
@@ -115,6 +115,7 @@ impl Recorder {
                 marked += u64::from(stale);
                 update.execute(params![stale, id])?;
             }
+            browse::collect_again(&transaction, row)?;
             Ok(marked)
         };
         let marked = mark().map_err(StoreError::Write)?;

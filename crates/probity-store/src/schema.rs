@@ -4,7 +4,7 @@ use std::{path::Path, time::Duration};
 
 use rusqlite::{Connection, config::DbConfig};
 
-use crate::{StoreError, upgrade};
+use crate::{StoreError, browse, upgrade};
 
 /// How long to wait for another process that is writing.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -214,10 +214,23 @@ const MIGRATIONS: &[&str] = &[
         WHERE kind LIKE '% figure';
     UPDATE results SET facts_sum = NULL;
     ",
+    // Which runs have a tag is known without reading their results. `browse::collect` fills in what is there already.
+    "
+    CREATE TABLE lane_tags (
+        lane INTEGER NOT NULL REFERENCES lanes(id) ON DELETE CASCADE,
+        tag TEXT NOT NULL,
+        PRIMARY KEY (lane, tag)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX lane_tags_by_tag ON lane_tags (tag, lane);
+    CREATE TRIGGER tags_of_result AFTER INSERT ON results WHEN NEW.tags IS NOT NULL AND NEW.stale = 0 BEGIN
+        INSERT INTO lane_tags (lane, tag) SELECT DISTINCT NEW.lane, value FROM json_each(NEW.tags)
+        WHERE NOT EXISTS (SELECT 1 FROM lane_tags t WHERE t.lane = NEW.lane AND t.tag = value);
+    END;
+    ",
 ];
 
 /// The newest format that this program knows.
-const KNOWN: i64 = 10;
+const KNOWN: i64 = 11;
 
 /// What a database of ours holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -301,6 +314,9 @@ pub(crate) fn migrate(connection: &Connection, path: &Path) -> Result<(), StoreE
         }
         if found < 4 {
             upgrade::fill_columns(connection)?;
+        }
+        if found < 11 {
+            browse::collect(connection, None)?;
         }
         if found == 0 {
             connection.pragma_update(None, "application_id", Content::Store.application_id())?;

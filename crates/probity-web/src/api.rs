@@ -22,7 +22,7 @@ use crate::{
     filter::{CaseFilter, RunFilter, shown_cursor},
     live, load,
     pages::live::Progress,
-    people::{self, OfRun},
+    people,
     problem::Problem,
     query::Query,
     reply::{self, Response},
@@ -70,9 +70,10 @@ pub(crate) async fn answer(
         ["runs", name, "people"] => {
             query.finish()?;
             let name = name.to_owned();
-            let read = site.read(move |_, reader| {
+            let read = site.read(move |site, reader| {
                 let run = reader.find(&name)?;
-                Ok(OfRun::read(reader, &reader.lanes(&run)?)?.json(&run.run_id))
+                let said = site.people(reader, &run, &reader.lanes(&run)?)?;
+                Ok(said.1.json(&run.run_id))
             });
             read.await
         }

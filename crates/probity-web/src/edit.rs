@@ -55,7 +55,7 @@ pub(crate) struct Editing {
     edits: Edits,
     secret: [u8; 32],
     /// One at a time writes.
-    turn: Semaphore,
+    turn: Arc<Semaphore>,
 }
 
 /// Somebody who may edit.
@@ -109,7 +109,7 @@ pub(crate) fn rubric(record: &CaseRecord) -> Vec<probity_grade::people::Criterio
 
 impl Editing {
     pub(crate) fn new(edits: Edits) -> io::Result<Self> {
-        Ok(Self { edits, secret: random()?, turn: Semaphore::new(1) })
+        Ok(Self { edits, secret: random()?, turn: Arc::new(Semaphore::new(1)) })
     }
 
     /// Who asks for a page.
@@ -305,11 +305,16 @@ async fn write(
     found: Found,
     said: Vec<Said>,
 ) -> Result<(), Problem> {
-    let turn = timeout(PATIENCE, editing.turn.acquire()).await.map_err(|_| Problem::busy())?;
-    let _turn = turn.map_err(|_| Problem::internal("the server is ending"))?;
+    let turn = Arc::clone(&editing.turn).acquire_owned();
+    let turn = timeout(PATIENCE, turn).await.map_err(|_| Problem::busy())?;
+    let turn = turn.map_err(|_| Problem::internal("the server is ending"))?;
     let store = site.options.store.clone();
-    let written =
-        spawn_blocking(move || say(&store, &found.view, &found.record, &said, PATIENCE)).await;
+    let written = spawn_blocking(move || {
+        // Whoever sent it may be gone: the turn lasts as long as the work.
+        let _turn = turn;
+        say(&store, &found.view, &found.record, &said, PATIENCE)
+    });
+    let written = written.await;
     Ok(written.map_err(|_| Problem::internal("keeping this failed"))??)
 }
 
@@ -349,6 +354,10 @@ fn points(form: &mut Query, about: String) -> Result<Remark, Problem> {
 
 #[cfg(test)]
 mod tests {
+    use std::{fs, path::Path};
+
+    use probity_store::Reader;
+
     use super::*;
 
     fn editing() -> Editing {
@@ -384,6 +393,46 @@ mod tests {
         let empty = headers(&format!("{SESSION}="));
         assert_eq!(status(&editing, &empty, &editing.token("")), Err(403));
         assert_eq!(status(&self::editing(), &own, &editor.token), Err(403));
+    }
+
+    /// A result of a store that is copied there.
+    fn found(store: &Path) -> Found {
+        let stored = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../probity-store/tests/fixtures/format8.db");
+        fs::copy(stored, store).unwrap();
+        let reader = Reader::open(store).unwrap();
+        let run = reader.find("latest").unwrap();
+        let view = reader.lanes(&run).unwrap().remove(0);
+        let record = reader.case(&view, "pass").unwrap().remove(0);
+        Found { run_id: run.run_id, lane: 0, view, record }
+    }
+
+    #[test]
+    fn a_turn_to_write_lasts_as_long_as_the_writing() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut site = crate::site::tests::site(&folder.path().join("x.db"));
+        let store = folder.path().join("y.db");
+        let found = found(&store);
+        Arc::get_mut(&mut site).unwrap().options.store = store.clone();
+        let editing = Arc::new(editing());
+        let writer = rusqlite::Connection::open(&store).unwrap();
+        writer.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            let writing = tokio::spawn({
+                let (site, editing) = (Arc::clone(&site), Arc::clone(&editing));
+                async move { write(&site, &editing, found, Vec::new()).await }
+            });
+            while editing.turn.available_permits() > 0 {
+                tokio::task::yield_now().await;
+            }
+            // Whoever sent the form goes away while the store is busy.
+            writing.abort();
+            assert!(writing.await.unwrap_err().is_cancelled());
+            assert_eq!(editing.turn.available_permits(), 0);
+            writer.execute_batch("COMMIT").unwrap();
+            drop(editing.turn.acquire().await.unwrap());
+        });
     }
 
     #[test]

@@ -9,7 +9,7 @@ use probity_store::{
     CaseCursor, CaseQuery, GridQuery, LaneView, Reader, RunsQuery, ScoreRange, Sort,
 };
 
-use crate::{problem::Problem, query::Query, site::Site};
+use crate::{problem::Problem, query::Query};
 
 /// Runs on a page.
 const RUNS: usize = 50;
@@ -58,14 +58,14 @@ impl RunFilter {
         })
     }
 
-    pub(crate) fn query(&self, site: &Site, reader: &Reader) -> Result<RunsQuery, Problem> {
+    pub(crate) fn query(&self) -> Result<RunsQuery, Problem> {
         let Self { suite, backend, tag, text, since, until, after, limit } = self.clone();
         // A run of the last day is one of that day, too.
         let until = until.map(|it| it.tomorrow().map_err(out_of_range)).transpose()?;
         Ok(RunsQuery {
             suite,
             backend,
-            tag: tag.map(|it| site.tags(reader, |tags| tags.query(it))).transpose()?,
+            tag,
             text,
             since_ms: since.map(midnight).transpose()?,
             until_ms: until.map(midnight).transpose()?,

@@ -5,12 +5,16 @@ use std::collections::BTreeMap;
 use probity_core::{
     classification::Verdict,
     evaluation::time,
-    people::{Agreement, Said, agreements, current, marks},
+    people::{Agreement, Opinions, Said, current, marks},
 };
 use probity_store::{LaneView, Rated, Reader, StoreError};
 use serde_json::{Value, json};
 
+/// Verdicts that people call wrong that are named.
+const MOST_WRONG: usize = 500;
+
 /// What people said of a run.
+#[derive(Debug, Default)]
 pub(crate) struct OfRun {
     /// Everybody, with how many results they said something of.
     pub(crate) people: BTreeMap<String, u64>,
@@ -20,11 +24,15 @@ pub(crate) struct OfRun {
     pub(crate) marked: u64,
     /// Those of them that confirm the verdict.
     pub(crate) confirmed: u64,
+    /// Results whose verdict somebody calls wrong.
+    pub(crate) called_wrong: u64,
+    /// The first of them.
     pub(crate) wrong: Vec<Wrong>,
     pub(crate) agreements: Vec<Agreement>,
 }
 
 /// A verdict that people call wrong.
+#[derive(Debug)]
 pub(crate) struct Wrong {
     pub(crate) lane: usize,
     pub(crate) case_id: String,
@@ -36,25 +44,20 @@ pub(crate) struct Wrong {
 
 impl OfRun {
     pub(crate) fn read(reader: &Reader, lanes: &[LaneView]) -> Result<Self, StoreError> {
-        let mut rated: Vec<(usize, Rated)> = Vec::new();
+        let (mut all, mut opinions) = (Self::default(), Opinions::default());
         for (at, lane) in lanes.iter().enumerate() {
-            rated.extend(reader.rated(lane)?.into_iter().map(|it| (at, it)));
+            reader.rated(lane, |rated| {
+                opinions.add(&rated.history);
+                all.add(at, rated);
+                Ok::<_, StoreError>(())
+            })?;
         }
-        let agreements = agreements(rated.iter().map(|(_, it)| it.history.as_slice()));
-        let mut all = Self {
-            people: BTreeMap::new(),
-            results: 0,
-            marked: 0,
-            confirmed: 0,
-            wrong: Vec::new(),
-            agreements,
-        };
-        rated.iter().for_each(|(lane, it)| all.add(*lane, it));
+        all.agreements = opinions.agreements();
         Ok(all)
     }
 
-    fn add(&mut self, lane: usize, Rated { record, history }: &Rated) {
-        let holds = current(history);
+    fn add(&mut self, lane: usize, Rated { record, history }: Rated) {
+        let holds = current(&history);
         if holds.is_empty() {
             return;
         }
@@ -63,15 +66,19 @@ impl OfRun {
         people.sort_unstable();
         people.dedup();
         people.iter().for_each(|it| *self.people.entry((*it).to_owned()).or_default() += 1);
-        let marks = marks(history).into_iter();
+        let marks = marks(&history).into_iter();
         let judged = marks.filter_map(|(person, it)| Some((person, it.confirms(record.verdict)?)));
         let (right, wrong): (Vec<_>, Vec<_>) = judged.partition(|(_, confirms)| *confirms);
         self.marked += (right.len() + wrong.len()) as u64;
         self.confirmed += right.len() as u64;
-        if !wrong.is_empty() {
+        if wrong.is_empty() {
+            return;
+        }
+        self.called_wrong += 1;
+        if self.wrong.len() < MOST_WRONG {
             self.wrong.push(Wrong {
                 lane,
-                case_id: record.case_id.clone(),
+                case_id: record.case_id,
                 repeat: record.repeat,
                 verdict: record.verdict,
                 people: wrong.into_iter().map(|(person, _)| person.to_string()).collect(),
@@ -81,7 +88,7 @@ impl OfRun {
 
     /// The same for programs.
     pub(crate) fn json(&self, run_id: &str) -> Value {
-        let Self { people, results, marked, confirmed, wrong, agreements } = self;
+        let Self { people, results, marked, confirmed, called_wrong, wrong, agreements } = self;
         let agreements = agreements.iter().map(|it| {
             json!({
                 "about": it.about.as_deref().unwrap_or(probity_grade::people::VERDICT),
@@ -108,6 +115,7 @@ impl OfRun {
             "results": results,
             "marked": marked,
             "confirmed": confirmed,
+            "called_wrong": called_wrong,
             "wrong": wrong.collect::<Vec<_>>(),
             "agreement": agreements.collect::<Vec<_>>(),
         })

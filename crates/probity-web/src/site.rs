@@ -15,11 +15,11 @@ use probity_core::{
     view::RunView,
 };
 use probity_store::{
-    LaneView, Reader, RunRow, ScoreBars, Standing, StoreError, TagCatalogue, Trouble,
+    LaneView, LastRemark, Reader, RunRow, ScoreBars, Standing, StoreError, Trouble,
 };
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
-use crate::{Options, live::Live, problem::Problem, suites::Surveys};
+use crate::{Options, live::Live, people::OfRun, problem::Problem, suites::Surveys};
 
 /// Requests that read the store at once; others wait for their turn.
 const MOST_READERS: usize = 4;
@@ -46,8 +46,8 @@ pub(crate) struct Site {
     idle: Mutex<Vec<Opened>>,
     views: Recent<RunView>,
     details: Recent<Details>,
+    people: Recent<(LastRemark, OfRun)>,
     standings: Mutex<BTreeMap<String, (Ended, Standings)>>,
-    tags: Mutex<TagCatalogue>,
 }
 
 /// A connection, and the file that it is to.
@@ -87,6 +87,15 @@ impl<T> Recent<T> {
         if let Some(kept) = lock(&self.0).iter().find(|it| it.is_good_for(run)) {
             return Ok(Arc::clone(&kept.made));
         }
+        self.anew(run, read)
+    }
+
+    /// What is made of a run now, whatever was made before.
+    fn anew(
+        &self,
+        run: &RunRow,
+        read: impl FnOnce() -> Result<T, StoreError>,
+    ) -> Result<Arc<T>, StoreError> {
         let made = Arc::new(read()?);
         let mut all = lock(&self.0);
         all.retain(|it| it.run_id != run.run_id);
@@ -158,8 +167,8 @@ impl Site {
             idle: Mutex::default(),
             views: Recent::default(),
             details: Recent::default(),
+            people: Recent::default(),
             standings: Mutex::default(),
-            tags: Mutex::default(),
         }
     }
 
@@ -228,6 +237,22 @@ impl Site {
         })
     }
 
+    /// What people said of a run. It is read again when somebody has said more.
+    pub(crate) fn people(
+        &self,
+        reader: &Reader,
+        run: &RunRow,
+        lanes: &[LaneView],
+    ) -> Result<Arc<(LastRemark, OfRun)>, StoreError> {
+        let last = reader.last_remark(lanes)?;
+        let read = || Ok((last, OfRun::read(reader, lanes)?));
+        let known = self.people.of(run, read)?;
+        match known.0 == last {
+            true => Ok(known),
+            false => self.people.anew(run, read),
+        }
+    }
+
     /// How the results of each lane of a run came out. That of runs that have ended is counted once.
     pub(crate) fn standings(&self, reader: &Reader, run: &RunRow) -> Result<Standings, StoreError> {
         let known = lock(&self.standings).get(&run.run_id).cloned();
@@ -257,17 +282,6 @@ impl Site {
             sum.add(&Standing { verdicts: it.counted, ..it.results.clone() });
         }
         Ok(sum)
-    }
-
-    /// Looks something up among the tags of datasets.
-    pub(crate) fn tags<T>(
-        &self,
-        reader: &Reader,
-        look: impl FnOnce(&TagCatalogue) -> T,
-    ) -> Result<T, StoreError> {
-        let mut tags = lock(&self.tags);
-        reader.read_tags(&mut tags)?;
-        Ok(look(&tags))
     }
 }
 
@@ -299,7 +313,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::{path::Path, sync::mpsc};
 
     use probity_core::record::RunInfo;
@@ -310,7 +324,7 @@ mod tests {
     use super::*;
     use crate::{Examined, Survey, Surveyor};
 
-    fn site(store: &Path) -> Arc<Site> {
+    pub(crate) fn site(store: &Path) -> Arc<Site> {
         let run = NewRun {
             run_id: "20261115-100000-first".to_owned(),
             suite: "s".to_owned(),

@@ -6,7 +6,7 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -61,10 +61,13 @@ pub(crate) enum State {
     Read(Arc<Survey>),
 }
 
+/// What was found in a suite file, or will be.
+type Found = watch::Receiver<Option<Arc<Survey>>>;
+
 /// What was found in suite files.
 #[derive(Debug)]
 pub(crate) struct Surveys {
-    known: Mutex<BTreeMap<PathBuf, watch::Receiver<Option<Arc<Survey>>>>>,
+    known: Mutex<BTreeMap<PathBuf, Found>>,
     turn: Arc<Semaphore>,
 }
 
@@ -141,26 +144,27 @@ pub(crate) async fn state(
 
 enum Begun {
     Known(State),
-    Wanted(watch::Receiver<Option<Arc<Survey>>>),
+    Wanted(Found),
 }
 
 async fn begin(site: &Arc<Site>, of: &Listed) -> Result<Begun, Problem> {
     let Some(file) = of.file.clone() else { return Ok(Begun::Known(State::Unnamed)) };
     let known = lock(site).get(&file).cloned();
     let path = file.clone();
-    let look = spawn_blocking(move || (path.is_file(), known.filter(is_good)));
-    let (is_there, known) = look.await.map_err(|_| unreadable())?;
-    if !is_there {
-        return Ok(Begun::Known(State::Gone));
-    }
-    Ok(Begun::Wanted(match known {
-        Some(receiver) => receiver,
-        None => start(site, file),
-    }))
+    let look = spawn_blocking(move || {
+        let is_wanted = !known.as_ref().is_some_and(is_good);
+        (path.is_file(), known, is_wanted)
+    });
+    let (is_there, known, is_wanted) = look.await.map_err(|_| unreadable())?;
+    Ok(match known {
+        _ if !is_there => Begun::Known(State::Gone),
+        Some(known) if !is_wanted => Begun::Wanted(known),
+        known => Begun::Wanted(start(site, file, known.as_ref())),
+    })
 }
 
 /// Whether what is known, or is to be known soon, is of the files as they are.
-fn is_good(known: &watch::Receiver<Option<Arc<Survey>>>) -> bool {
+fn is_good(known: &Found) -> bool {
     let survey = known.borrow().clone();
     match survey {
         // Who reads it may have failed.
@@ -169,9 +173,16 @@ fn is_good(known: &watch::Receiver<Option<Arc<Survey>>>) -> bool {
     }
 }
 
-fn start(site: &Arc<Site>, file: PathBuf) -> watch::Receiver<Option<Arc<Survey>>> {
+/// Reads a suite file anew, of which something is known that is no longer good.
+fn start(site: &Arc<Site>, file: PathBuf, outdated: Option<&Found>) -> Found {
     let (sender, receiver) = watch::channel(None);
     let mut known = lock(site);
+    if let Some(now) = known.get(&file)
+        && !outdated.is_some_and(|it| it.same_channel(now))
+    {
+        // Somebody else wanted the same, and was faster.
+        return now.clone();
+    }
     if known.len() >= 2 * MOST_SUITES {
         known.pop_first();
     }
@@ -188,10 +199,7 @@ fn start(site: &Arc<Site>, file: PathBuf) -> watch::Receiver<Option<Arc<Survey>>
     receiver
 }
 
-async fn wait(
-    mut receiver: watch::Receiver<Option<Arc<Survey>>>,
-    deadline: Instant,
-) -> Result<State, Problem> {
+async fn wait(mut receiver: Found, deadline: Instant) -> Result<State, Problem> {
     match timeout_at(deadline, receiver.wait_for(Option::is_some)).await {
         Err(_) => Ok(State::Reading),
         Ok(Err(_)) => Err(unreadable()),
@@ -231,8 +239,56 @@ fn unreadable() -> Problem {
     Problem::internal("reading the suite failed").hint("`probity run --dry-run` may say why")
 }
 
-fn lock(
-    site: &Site,
-) -> std::sync::MutexGuard<'_, BTreeMap<PathBuf, watch::Receiver<Option<Arc<Survey>>>>> {
+fn lock(site: &Site) -> MutexGuard<'_, BTreeMap<PathBuf, Found>> {
     site.surveys.known.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        fs,
+        sync::atomic::{AtomicUsize, Ordering},
+    };
+
+    use super::*;
+
+    #[test]
+    fn a_suite_that_many_ask_for_at_once_is_read_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("probity.toml");
+        fs::write(&file, "").unwrap();
+        let mut site = crate::site::tests::site(&folder.path().join("x.db"));
+        let read = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&read);
+        Arc::get_mut(&mut site).unwrap().options.surveyor.survey = Arc::new(move |_| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            Survey::default()
+        });
+        let listed = Listed {
+            name: "s".to_owned(),
+            file: Some(file.clone()),
+            is_here: false,
+            runs: 0,
+            latest: None,
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            // Each looks before any of them has begun to read.
+            let (one, other) = tokio::join!(begin(&site, &listed), begin(&site, &listed));
+            for begun in [one, other] {
+                let Ok(Begun::Wanted(found)) = begun else { panic!("it is read") };
+                let deadline = Instant::now() + PROGRAM_PATIENCE;
+                assert!(matches!(wait(found, deadline).await, Ok(State::Read(_))));
+            }
+            assert_eq!(read.load(Ordering::SeqCst), 1);
+            // What is out of date is read again, once.
+            let outdated = lock(&site).get(&file).cloned();
+            for _ in 0..2 {
+                let found = start(&site, file.clone(), outdated.as_ref());
+                let deadline = Instant::now() + PROGRAM_PATIENCE;
+                assert!(matches!(wait(found, deadline).await, Ok(State::Read(_))));
+            }
+            assert_eq!(read.load(Ordering::SeqCst), 2);
+        });
+    }
 }

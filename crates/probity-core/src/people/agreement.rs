@@ -1,6 +1,6 @@
 //! How far people agree with each other.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use probity_stats::agreement::{Weights, cohen_kappa, fleiss_kappa};
 use serde::Serialize;
@@ -35,22 +35,105 @@ impl Agreement {
     }
 }
 
-/// What everybody said about one matter, as the place of a category.
-type Votes<'a> = BTreeMap<&'a str, usize>;
+/// What everybody said about one matter of a result: a person, by their place, and the place of a category.
+type Votes = BTreeMap<usize, usize>;
 
-/// How far people agree: each pair, then all of them together where there are more. The history of each result is given.
-pub fn agreements<'a>(results: impl IntoIterator<Item = &'a [Said]>) -> Vec<Agreement> {
-    let mut matters: BTreeMap<Option<&str>, Vec<Votes<'_>>> = BTreeMap::new();
-    for history in results {
-        let mut votes: BTreeMap<Option<&str>, Votes<'_>> = BTreeMap::new();
+/// Gathers what people said, result by result.
+#[derive(Clone, Debug, Default)]
+pub struct Opinions {
+    people: Vec<String>,
+    /// For each matter what was said of each result. No criterion is the verdict.
+    matters: BTreeMap<Option<String>, Vec<Votes>>,
+}
+
+impl Opinions {
+    /// Adds the history of a result.
+    pub fn add(&mut self, history: &[Said]) {
+        let mut votes: BTreeMap<Option<&str>, Votes> = BTreeMap::new();
         for said in current(history) {
             if let Some((about, category)) = vote(&said.remark) {
-                votes.entry(about).or_default().insert(said.person.as_str(), category);
+                let person = self.place_of(said.person.as_str());
+                votes.entry(about).or_default().insert(person, category);
             }
         }
-        votes.into_iter().for_each(|(about, it)| matters.entry(about).or_default().push(it));
+        for (about, votes) in votes {
+            self.matters.entry(about.map(ToOwned::to_owned)).or_default().push(votes);
+        }
     }
-    matters.iter().flat_map(|(about, votes)| on_matter(*about, votes)).collect()
+
+    fn place_of(&mut self, person: &str) -> usize {
+        match self.people.iter().position(|it| it == person) {
+            Some(place) => place,
+            None => {
+                self.people.push(person.to_owned());
+                self.people.len() - 1
+            }
+        }
+    }
+
+    /// How far people agree: each pair, then all of them together where there are more.
+    pub fn agreements(&self) -> Vec<Agreement> {
+        self.matters
+            .iter()
+            .flat_map(|(about, votes)| self.on_matter(about.as_deref(), votes))
+            .collect()
+    }
+
+    fn on_matter(&self, about: Option<&str>, votes: &[Votes]) -> Vec<Agreement> {
+        let people = self.busiest(votes);
+        let pairs = people
+            .iter()
+            .enumerate()
+            .flat_map(|(at, one)| people[at + 1..].iter().map(move |other| vec![*one, *other]));
+        let all = (people.len() > 2).then(|| people.clone());
+        pairs.chain(all).filter_map(|people| self.among(about, &people, votes)).collect()
+    }
+
+    /// The people who said most, by name.
+    fn busiest(&self, votes: &[Votes]) -> Vec<usize> {
+        let mut counts = vec![0_usize; self.people.len()];
+        votes.iter().flat_map(BTreeMap::keys).for_each(|it| counts[*it] += 1);
+        let mut people: Vec<usize> = (0..counts.len()).filter(|it| counts[*it] > 0).collect();
+        let name = |it: &usize| &self.people[*it];
+        people.sort_by(|a, b| counts[*b].cmp(&counts[*a]).then_with(|| name(a).cmp(name(b))));
+        people.truncate(MOST_PEOPLE);
+        people.sort_by(|a, b| name(a).cmp(name(b)));
+        people
+    }
+
+    fn among(&self, about: Option<&str>, people: &[usize], votes: &[Votes]) -> Option<Agreement> {
+        let categories = if about.is_none() { 2 } else { POINTS.count() };
+        let of_all = |votes: &Votes| -> Option<Vec<usize>> {
+            people.iter().map(|it| votes.get(it).copied().filter(|it| *it < categories)).collect()
+        };
+        let rated: Vec<Vec<usize>> = votes.iter().filter_map(of_all).collect();
+        if rated.is_empty() {
+            return None;
+        }
+        let same = rated.iter().filter(|it| it.windows(2).all(|two| two[0] == two[1])).count();
+        let mut table = vec![vec![0; categories]; categories];
+        let mut counts = vec![vec![0; categories]; rated.len()];
+        for (said, counts) in rated.iter().zip(&mut counts) {
+            said.iter().for_each(|category| counts[*category] += 1);
+            if let [one, other] = said.as_slice() {
+                table[*one][*other] += 1;
+            }
+        }
+        let is_pair = people.len() == 2;
+        let cohen = |weights| cohen_kappa(&table, weights);
+        Some(Agreement {
+            about: about.map(ToOwned::to_owned),
+            people: people.iter().map(|it| self.people[*it].clone()).collect(),
+            rated: rated.len() as u64,
+            same: same as u64,
+            kappa: if is_pair { cohen(Weights::Equal) } else { fleiss_kappa(&counts) },
+            kappa_quadratic: if is_pair && about.is_some() {
+                cohen(Weights::Quadratic)
+            } else {
+                None
+            },
+        })
+    }
 }
 
 fn vote(remark: &Remark) -> Option<(Option<&str>, usize)> {
@@ -63,59 +146,15 @@ fn vote(remark: &Remark) -> Option<(Option<&str>, usize)> {
     }
 }
 
-fn on_matter(about: Option<&str>, votes: &[Votes<'_>]) -> Vec<Agreement> {
-    let people = busiest(votes);
-    let pairs = people
-        .iter()
-        .enumerate()
-        .flat_map(|(at, one)| people[at + 1..].iter().map(move |other| vec![*one, *other]));
-    let all = (people.len() > 2).then(|| people.clone());
-    pairs.chain(all).filter_map(|people| among(about, &people, votes)).collect()
-}
-
-/// The people who said most, by name.
-fn busiest<'a>(votes: &[Votes<'a>]) -> Vec<&'a str> {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    votes.iter().flat_map(BTreeMap::keys).for_each(|it| *counts.entry(it).or_default() += 1);
-    let mut people: Vec<(&str, usize)> = counts.into_iter().collect();
-    people.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let people: BTreeSet<&str> = people.into_iter().take(MOST_PEOPLE).map(|it| it.0).collect();
-    people.into_iter().collect()
-}
-
-fn among(about: Option<&str>, people: &[&str], votes: &[Votes<'_>]) -> Option<Agreement> {
-    let categories = if about.is_none() { 2 } else { POINTS.count() };
-    let of_all = |votes: &Votes<'_>| -> Option<Vec<usize>> {
-        people.iter().map(|it| votes.get(it).copied().filter(|it| *it < categories)).collect()
-    };
-    let rated: Vec<Vec<usize>> = votes.iter().filter_map(of_all).collect();
-    if rated.is_empty() {
-        return None;
-    }
-    let same = rated.iter().filter(|it| it.windows(2).all(|two| two[0] == two[1])).count();
-    let mut table = vec![vec![0; categories]; categories];
-    let mut counts = vec![vec![0; categories]; rated.len()];
-    for (said, counts) in rated.iter().zip(&mut counts) {
-        said.iter().for_each(|category| counts[*category] += 1);
-        if let [one, other] = said.as_slice() {
-            table[*one][*other] += 1;
-        }
-    }
-    let is_pair = people.len() == 2;
-    let cohen = |weights| cohen_kappa(&table, weights);
-    Some(Agreement {
-        about: about.map(ToOwned::to_owned),
-        people: people.iter().map(|it| (*it).to_owned()).collect(),
-        rated: rated.len() as u64,
-        same: same as u64,
-        kappa: if is_pair { cohen(Weights::Equal) } else { fleiss_kappa(&counts) },
-        kappa_quadratic: if is_pair && about.is_some() { cohen(Weights::Quadratic) } else { None },
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::{super::Name, *};
+
+    fn agreements(results: &[Vec<Said>]) -> Vec<Agreement> {
+        let mut opinions = Opinions::default();
+        results.iter().for_each(|history| opinions.add(history));
+        opinions.agreements()
+    }
 
     fn said(person: &str, remark: Remark) -> Said {
         Said { person: Name::of_person(person).unwrap(), at_ms: 0, remark, carried_from: None }
@@ -143,7 +182,7 @@ mod tests {
         }
         results.push(vec![verdict("ada", true)]);
         results.push(vec![verdict("bob", false), said("bob", Remark::Verdict { mark: None })]);
-        let found = agreements(results.iter().map(Vec::as_slice));
+        let found = agreements(&results);
         let [only] = found.as_slice() else { panic!("{found:?}") };
         assert_eq!((only.rated, only.same, only.about.as_deref()), (50, 35, None));
         assert!((only.share() - 0.7).abs() < 1e-12);
@@ -157,7 +196,7 @@ mod tests {
             people.map(|(person, pass)| verdict(person, pass)).collect::<Vec<_>>()
         };
         let results = [[true; 3], [false; 3], [true, true, false], [false, true, false]].map(row);
-        let found = agreements(results.iter().map(Vec::as_slice));
+        let found = agreements(&results);
         assert_eq!(found.len(), 4);
         let all = &found[3];
         assert_eq!((all.people.len(), all.rated, all.same), (3, 4, 2));
@@ -172,7 +211,7 @@ mod tests {
         };
         let results =
             [(1, 1), (2, 3), (5, 4), (3, 3)].map(|(a, b)| vec![points("ada", a), points("bob", b)]);
-        let found = agreements(results.iter().map(Vec::as_slice));
+        let found = agreements(&results);
         assert_eq!((found[0].about.as_deref(), found[0].same), (Some("right"), 2));
         assert!(found[0].kappa_quadratic.unwrap() > found[0].kappa.unwrap());
     }
@@ -180,7 +219,7 @@ mod tests {
     #[test]
     fn points_out_of_range_are_left_out() {
         let wrong = |points| said("ada", Remark::Points { about: "x".to_owned(), points });
-        let results = [[wrong(Some(0))], [wrong(Some(200))]];
-        assert_eq!(agreements(results.iter().map(<[Said; 1]>::as_slice)), []);
+        let results = [vec![wrong(Some(0))], vec![wrong(Some(200))]];
+        assert_eq!(agreements(&results), []);
     }
 }

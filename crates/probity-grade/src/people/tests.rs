@@ -112,7 +112,21 @@ fn each_criterion_of_a_rubric_has_the_points_of_each_judge() {
     ];
     let expected =
         ["m: right: a 5, b 2", "m: short: a 1, b 2", "not-llm-rubric: a 2", "not-llm-rubric 2: "];
-    assert_eq!(shown(&record(&rubric, asked, Vec::new())), expected);
+    let record = record(&rubric, asked, Vec::new());
+    assert_eq!(shown(&record), expected);
+    let each = explained(&record).into_iter();
+    let each: Vec<String> =
+        each.map(|it| format!("{} {} {}", it.criterion, it.judge, it.points)).collect();
+    let expected = [
+        "m: right a 5",
+        "m: short a 1",
+        "m: right b 2",
+        "m: short b 2",
+        "m: right b 4",
+        "m: short b 3",
+        "not-llm-rubric a 2",
+    ];
+    assert_eq!(each, expected);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use probity_core::case::TestCase;
+use probity_core::{case::TestCase, request::Part};
 
 /// Counts over the cases of a dataset.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -29,7 +29,7 @@ pub struct Stats {
     pub without_criteria: Vec<String>,
     /// How many such cases there are.
     pub without_criteria_count: usize,
-    /// Characters of the longest prompt.
+    /// Characters of the longest prompt; of a conversation, all that is said in advance.
     pub longest_prompt: usize,
     /// Characters of all prompts.
     pub prompt_characters: usize,
@@ -67,10 +67,18 @@ impl Stats {
                 self.without_criteria.push(case.id.clone());
             }
         }
-        let characters = case.prompt.chars().count();
+        let characters = characters(case);
         self.longest_prompt = self.longest_prompt.max(characters);
         self.prompt_characters += characters;
     }
+}
+
+/// The characters of all that a case says: its prompt, its messages, its turns.
+fn characters(case: &TestCase) -> usize {
+    let messages = case.ask.messages.iter().flat_map(|it| &it.content);
+    let turns = case.conversation.turns.iter().flat_map(|it| &it.user);
+    let texts = messages.chain(turns).filter_map(Part::as_text);
+    case.prompt.chars().count() + texts.map(|it| it.chars().count()).sum::<usize>()
 }
 
 /// The word a command starts with, `sudo` aside.
@@ -92,4 +100,22 @@ fn criteria_names(case: &TestCase) -> Vec<&'static str> {
         ("rubric", !case.rubric.is_empty()),
     ];
     present.into_iter().filter_map(|(name, there)| there.then_some(name)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_conversation_says_in_advance_is_counted() {
+        let mut stats = Stats::default();
+        for case in [
+            r#"{"id": "a", "prompt": "äbc"}"#,
+            r#"{"id": "b", "turns": ["abc", {"user": "defg"}]}"#,
+            r#"{"id": "c", "messages": [{"role": "user", "content": "ab"}]}"#,
+        ] {
+            stats.add(&TestCase::from_json(case).unwrap());
+        }
+        assert_eq!((stats.prompt_characters, stats.longest_prompt), (12, 7));
+    }
 }

@@ -324,7 +324,7 @@ fn note_form(own: &[&Remark]) -> Markup {
 
 /// What people say of a run as a whole, and how far they agree.
 pub(crate) fn of_run(run_id: &str, short: &str, it: &OfRun) -> Markup {
-    let OfRun { people, results, marked, confirmed, wrong, agreements } = it;
+    let OfRun { people, results, marked, confirmed, called_wrong, wrong, agreements } = it;
     html! {
         @if *results > 0 {
             section.panel.people-of-run aria-labelledby="people-title" {
@@ -338,7 +338,7 @@ pub(crate) fn of_run(run_id: &str, short: &str, it: &OfRun) -> Markup {
                     }
                 }
                 (agreement_table(agreements))
-                @if !wrong.is_empty() { (wrong_list(run_id, wrong)) }
+                @if !wrong.is_empty() { (wrong_list(run_id, wrong, *called_wrong)) }
                 details {
                     summary { "Use it elsewhere" }
                     (command(&format!("probity judge agreement --from-store {short}")))
@@ -369,8 +369,8 @@ fn agreement_table(all: &[Agreement]) -> Markup {
     }
 }
 
-fn wrong_list(run_id: &str, wrong: &[Wrong]) -> Markup {
-    let more = wrong.len().saturating_sub(MOST_WRONG);
+fn wrong_list(run_id: &str, wrong: &[Wrong], all: u64) -> Markup {
+    let more = all.saturating_sub(wrong.len().min(MOST_WRONG) as u64);
     html! {
         h3 { "Verdicts that people call wrong" }
         ul { @for it in wrong.iter().take(MOST_WRONG) {
@@ -380,6 +380,6 @@ fn wrong_list(run_id: &str, wrong: &[Wrong]) -> Markup {
                 " " span.note dir="auto" { "by " (it.people.join(", ")) }
             }
         }
-        @if more > 0 { li.note { "and " (grouped(more as u64)) " more" } } }
+        @if more > 0 { li.note { "and " (grouped(more)) " more" } } }
     }
 }

@@ -22,7 +22,6 @@ use super::{
 use crate::{
     address::{self, encoded},
     load::{self, Run},
-    people::OfRun,
     problem::Problem,
     site::Site,
 };
@@ -58,7 +57,7 @@ fn ended(site: &Site, reader: &Reader, name: &str) -> Result<Markup, Problem> {
     let run = load::run(site, reader, name)?;
     let details = site.details(reader, &run.row, &run.lanes)?;
     let links = format!("{}?", address::cases(&run.row.run_id));
-    let said = OfRun::read(reader, &run.lanes)?;
+    let said = site.people(reader, &run.row, &run.lanes)?;
     let previous = reader.runs_before(&run.row, &run.row.suite, 1)?.into_iter().next();
     Ok(html! {
         (run_head(&run.row, run.lanes.len(), Tab::Overview))
@@ -66,7 +65,7 @@ fn ended(site: &Site, reader: &Reader, name: &str) -> Result<Markup, Problem> {
         (next(&run))
         (errors(&run, &details.troubles))
         (scores(&details.bars, &links))
-        (people::of_run(&run.row.run_id, run.row.short(), &said))
+        (people::of_run(&run.row.run_id, run.row.short(), &said.1))
         @if let Some(previous) = previous {
             p.aside {
                 a href={ "/compare?runs=" (encoded(&previous.run_id)) "," (encoded(&run.row.run_id)) } {

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 use maud::{Markup, html};
 use probity_core::{dollars::dollars, gate::percent, metrics::Verdicts, record::RunStatus};
 use probity_report::{html::shown_time, plain::one_line};
-use probity_store::{LaneView, Reader, RunRow, Standing, TagCatalogue};
+use probity_store::{LaneView, Reader, RunRow, Standing};
 
 use super::{
     Part, page,
@@ -34,13 +34,10 @@ struct Choices {
 
 pub(crate) fn make(site: &Site, reader: &Reader, filter: &RunFilter) -> Result<Markup, Problem> {
     let runs = load::runs(site, reader, filter)?;
-    let names = |tags: &TagCatalogue| {
-        tags.names().into_iter().take(MOST_TAGS).map(ToOwned::to_owned).collect()
-    };
     let choices = Choices {
         suites: reader.suites()?,
         backends: reader.backends()?,
-        tags: site.tags(reader, names)?,
+        tags: reader.tags(MOST_TAGS)?,
     };
     if choices.suites.is_empty() {
         return Ok(before_the_first(Part::Runs, &site.options.store));

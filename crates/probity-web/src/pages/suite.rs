@@ -136,7 +136,7 @@ fn runner_of(runner: &RunnerSurvey, folder: &Path) -> Markup {
             }
         }
         (problems(&format!("What is wrong with the dataset of {}", one_line(&runner.name, 80)), &runner.problems, folder))
-        (findings(runner, &runner.findings))
+        (findings(runner, &runner.findings, folder))
     }
 }
 
@@ -221,9 +221,11 @@ fn source(place: &Place) -> Markup {
     }
 }
 
-fn findings(runner: &RunnerSurvey, findings: &Findings) -> Markup {
+fn findings(runner: &RunnerSurvey, findings: &Findings, folder: &Path) -> Markup {
     let more = findings.count().saturating_sub(MOST_SHOWN.min(findings.first.len()));
-    let files: Vec<_> = runner.dataset.iter().map(|it| shell_word(it)).collect();
+    // Whoever copies the command may stand anywhere.
+    let file = |it: &String| shell_word(&folder.join(it).display().to_string());
+    let files: Vec<_> = runner.dataset.iter().map(file).collect();
     html! {
         @if findings.count() > 0 || runner.linted < runner.stats.cases {
             section.panel.problems {

@@ -23,7 +23,8 @@ pub(crate) struct ViewArgs {
     /// Let people say what they think of results: verdicts right or wrong, points, notes, tags
     ///
     /// It is kept in the store beside the results, and changes no figure. Without this nothing is
-    /// written.
+    /// written, except that a store of an earlier version of the program is brought to today's
+    /// format, as by every command.
     #[arg(long)]
     pub(crate) allow_edit: bool,
 

@@ -6,13 +6,18 @@ use probity_core::{
     details::CommandDetails,
     difference::Difference,
     opinion::{JudgedCheck, Opinion, Said, Statement},
+    people::POINTS,
     record::CaseRecord,
     score::Score,
     visible::safe,
 };
+use probity_grade::people::{Explained, explained};
 use probity_report::plain::{capped, one_line};
 
-use super::super::parts::{MOST_TEXT, pill, text_block};
+use super::super::parts::{MOST_TEXT, count, pill, text_block};
+
+/// Points of judges that are shown.
+const MOST_POINTS: usize = 60;
 
 /// What would have been right beside what came.
 pub(super) fn expected(record: &CaseRecord) -> Markup {
@@ -78,7 +83,30 @@ fn score_row(score: &Score) -> Markup {
 
 /// What judges said.
 pub(super) fn opinions(record: &CaseRecord) -> Markup {
-    html! { @for check in &record.classification.details.judged { (judged(check)) } }
+    html! {
+        @for check in &record.classification.details.judged { (judged(check)) }
+        (points(&explained(record)))
+    }
+}
+
+/// What judges said about each criterion of a rubric.
+fn points(all: &[Explained]) -> Markup {
+    let more = all.len().saturating_sub(MOST_POINTS) as u64;
+    html! {
+        @if !all.is_empty() {
+            h3 { "Points of judges" }
+            div.scroll tabindex="0" { table.scores-table {
+                thead { tr { @for name in ["Points", "Criterion", "Judge", "Reason"] { th scope="col" { (name) } } } }
+                tbody { @for it in all.iter().take(MOST_POINTS) { tr {
+                    td.tight { b { (it.points) } span.note { " of " (POINTS.end()) } }
+                    td dir="auto" { (one_line(&it.criterion, 120)) }
+                    td dir="auto" { (one_line(&it.judge, 60)) }
+                    td dir="auto" { (one_line(&it.reason, 1000)) }
+                } } }
+            } }
+            @if more > 0 { p.note { "and " (count(more, "more, which is in the JSON", "more, which are in the JSON")) } }
+        }
+    }
 }
 
 fn judged(check: &JudgedCheck) -> Markup {

@@ -1,10 +1,13 @@
 //! What people said of a run, as labels that `judge agreement` reads.
 
-use std::{collections::BTreeMap, io::Write};
+use std::{
+    collections::BTreeMap,
+    io::{self, Write},
+};
 
 use probity_core::people::{Remark, Said, current};
 use probity_grade::people::{Labelled, VERDICT};
-use probity_store::{LaneView, Rated, RunRow};
+use probity_store::{LaneView, Rated, Reader, RunRow};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -53,21 +56,37 @@ pub(super) fn run(args: &ExportArgs, printer: &Printer) -> Result<Exit, Failure>
     let reader = open(&args.place)?;
     let run = reader.find(&args.run)?;
     refuse_inputs(&reader, &run, None, args.output.as_slice())?;
-    let mut lines = Vec::new();
-    stored::each(&reader, &run, |lane, rated, labelled| {
-        lines.push(line(&run, lane, rated, &labelled));
+    let count = match &args.output {
+        Some(path) => {
+            let mut file = OutputFile::create(path)?;
+            let count = write(&reader, &run, &mut file, |error| Failure::write(path, error))?;
+            file.finish()?;
+            count
+        }
+        None => write(&reader, &run, &mut Printer::data(), Failure::output)?,
+    };
+    printer.note(&counted(count, "label"));
+    Ok(Exit::Success)
+}
+
+/// Writes the labels one after the other, and returns how many. That there are none is a failure.
+fn write(
+    reader: &Reader,
+    run: &RunRow,
+    out: &mut dyn Write,
+    failed: impl Fn(io::Error) -> Failure,
+) -> Result<usize, Failure> {
+    let mut count = 0;
+    stored::each(reader, run, |lane, rated, labelled| {
+        count += 1;
+        out.write_all(line(run, lane, rated, &labelled).as_bytes()).map_err(&failed)
     })?;
-    if lines.is_empty() {
+    if count == 0 {
         return Err(Failure::new(format!("nobody has said anything of run `{}`", run.short()))
             .hint("`probity view --allow-edit` is where people do"));
     }
-    let text: String = lines.concat();
-    match &args.output {
-        Some(path) => OutputFile::write(path, &text)?,
-        None => Printer::data().write_all(text.as_bytes()).map_err(Failure::output)?,
-    }
-    printer.note(&counted(lines.len(), "label"));
-    Ok(Exit::Success)
+    out.flush().map_err(&failed)?;
+    Ok(count)
 }
 
 fn line(run: &RunRow, lane: &LaneView, rated: &Rated, labelled: &Labelled) -> String {

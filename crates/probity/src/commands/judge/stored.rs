@@ -19,6 +19,7 @@ pub(super) fn read(args: &AgreementArgs, runs: &[String]) -> Result<Vec<Item>, F
             if labelled.by.as_ref().is_none_or(of_judge) {
                 items.push(item(&run, lane, rated, labelled));
             }
+            Ok(())
         })?;
     }
     if items.is_empty() {
@@ -32,14 +33,13 @@ pub(super) fn read(args: &AgreementArgs, runs: &[String]) -> Result<Vec<Item>, F
 pub(in crate::commands) fn each(
     reader: &Reader,
     run: &RunRow,
-    mut take: impl FnMut(&LaneView, &Rated, Labelled),
+    mut take: impl FnMut(&LaneView, &Rated, Labelled) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     for lane in reader.lanes(run)? {
-        for rated in reader.rated(&lane)? {
-            for labelled in labels(&rated.record, &rated.history) {
-                take(&lane, &rated, labelled);
-            }
-        }
+        reader.rated(&lane, |rated| {
+            let mut all = labels(&rated.record, &rated.history).into_iter();
+            all.try_for_each(|it| take(&lane, &rated, it))
+        })?;
     }
     Ok(())
 }

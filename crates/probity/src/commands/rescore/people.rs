@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use probity_core::people::marks;
-use probity_store::{Reader, RunRow, carry_remarks};
+use probity_store::{Reader, RunRow, StoreError, carry_remarks};
 
 use crate::{commands::dataset::counted, failure::Failure};
 
@@ -45,7 +45,7 @@ fn marked(reader: &Reader, origin: &RunRow, run: &RunRow) -> Result<Marked, Fail
         let Some(before) = earlier.iter().find(|it| it.lane.key() == lane.lane.key()) else {
             continue;
         };
-        for rated in reader.rated(&lane)? {
+        reader.rated(&lane, |rated| {
             let records = reader.case(before, &rated.record.case_id)?;
             let was = records.iter().find(|it| it.repeat == rated.record.repeat);
             for (_, mark) in marks(&rated.history) {
@@ -54,7 +54,8 @@ fn marked(reader: &Reader, origin: &RunRow, run: &RunRow) -> Result<Marked, Fail
                 marked.now += confirms(rated.record.verdict);
                 marked.before += was.map_or(0, |it| confirms(it.verdict));
             }
-        }
+            Ok::<_, StoreError>(())
+        })?;
     }
     Ok(marked)
 }

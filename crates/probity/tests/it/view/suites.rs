@@ -214,5 +214,10 @@ fn a_large_dataset_does_not_hold_up_a_page() {
     let first = view.page(&target);
     assert!(first.contains("Being read"), "{first}");
     wait_until("it is read", || view.page(&target).contains("20,000"));
-    assert!(view.page(&target).contains("first 5,000"));
+    let page = view.page(&target);
+    assert!(page.contains("first 5,000"));
+    // It can be copied into any terminal.
+    let file = fs::canonicalize(project.path("c.jsonl")).unwrap();
+    let command = format!("probity dataset lint {}", file.display());
+    assert!(page.contains(&command), "{command}: {page}");
 }
