@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 // Compares what Probity's import makes of promptfoo configs with what promptfoo itself does.
 //
-//   npm install --prefix /tmp/pf promptfoo@0.121.20
+//   npm install --prefix /tmp/pf promptfoo@0.121.20 node@24
 //   cargo build
-//   node bench/referee/promptfoo.mjs --promptfoo /tmp/pf --probity target/debug/probity FOLDER
+//   /tmp/pf/node_modules/node/bin/node bench/referee/promptfoo.mjs --promptfoo /tmp/pf --probity target/debug/probity FOLDER
 //
 // FOLDER holds configs, each with the files that it names; folders at its top are taken as wholes.
 // It is copied first, and nothing in it is changed. Each config is then written again so that every
@@ -12,6 +12,9 @@
 //
 // Compared are the number of cases, the prompts (as multisets; chats by their messages), the outcome
 // of every deterministic assertion, and the verdicts of cases that have no other assertions.
+// Left out is what promptfoo cannot run here: it fails, or it cannot make the prompts of some cases and
+// neither can Probity (a program or a package is missing, a prompt function insists on another provider). The
+// report lists each with its reason; the last line counts them.
 //
 // --only TEXT      only configs whose path contains TEXT
 // --work DIR       where to work; with what promptfoo said before, which is used again
@@ -61,14 +64,21 @@ const probityProgram = path.resolve(options.probity);
 /** A grader that is content with everything, and gives every text the same vector. */
 function startGrader(port) {
   const opinion = JSON.stringify({ pass: true, score: 1, reason: 'the referee is content' });
+  const answer = (url, usage) => {
+    if (url.includes('embeddings')) return { data: [{ index: 0, embedding: [1, 0, 0] }], usage };
+    if (url.includes('responses')) {
+      const content = [{ type: 'output_text', text: opinion, annotations: [] }];
+      const output = [{ type: 'message', id: 'message', role: 'assistant', status: 'completed', content }];
+      return { id: 'response', model: 'referee', status: 'completed', output, usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 } };
+    }
+    const message = { role: 'assistant', content: opinion };
+    return { model: 'referee', choices: [{ index: 0, message, finish_reason: 'stop' }], usage };
+  };
   const server = http.createServer((request, response) => {
     request.resume().on('end', () => {
       const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
-      const body = request.url.includes('embeddings')
-        ? { data: [{ index: 0, embedding: [1, 0, 0] }], usage }
-        : { model: 'referee', choices: [{ index: 0, message: { role: 'assistant', content: opinion }, finish_reason: 'stop' }], usage };
       response.setHeader('content-type', 'application/json');
-      response.end(JSON.stringify(body));
+      response.end(JSON.stringify(answer(request.url, usage)));
     });
   });
   return new Promise((resolve) => server.listen(port, '127.0.0.1', () => resolve(server)));
@@ -172,6 +182,8 @@ function echo(provider, index) {
 function execute(program, args, { cwd, grader, state }) {
   const env = {
     ...process.env,
+    // Functions are run by the Node that runs this script: TypeScript needs version 22.18 or later.
+    PATH: `${path.dirname(process.execPath)}${path.delimiter}${process.env.PATH}`,
     HTTP_PROXY: CLOSED_PORT, HTTPS_PROXY: CLOSED_PORT, http_proxy: CLOSED_PORT, https_proxy: CLOSED_PORT,
     NO_PROXY: '127.0.0.1,localhost', no_proxy: '127.0.0.1,localhost',
     OPENAI_API_KEY: 'referee', OPENAI_BASE_URL: grader, OPENAI_API_BASE_URL: grader,
@@ -198,7 +210,7 @@ async function runPromptfoo(config, grader) {
   const cwd = path.dirname(config);
   const kept = `${config}.promptfoo.json`;
   if (!fs.existsSync(kept)) {
-    const args = ['eval', '-c', config, '--no-cache', '--no-table', '--no-progress-bar', '--no-write', '--no-share', '-o', kept];
+    const args = ['eval', '-c', config, '--no-cache', '--no-table', '--no-progress-bar', '--no-share', '-o', kept];
     // Two programs must not set up the same database at once.
     const state = `${config}.state`;
     const { output } = await execute(promptfooProgram, args, { cwd, grader, state });
@@ -220,6 +232,7 @@ function promptfooCase(row) {
     output: typeof output === 'string' ? output : JSON.stringify(output),
     // A case that could not be asked has no verdict.
     verdict: row.failureReason === 2 ? 'error' : row.success ? 'pass' : 'fail',
+    unasked: row.failureReason === 2 && !row.response ? firstLine(row.error ?? '') : undefined,
     types: asserted.map((it) => it.type),
     assertions: components.filter(Boolean).map((it, at) => [spelled(asserted[at].type), it.pass ? 'pass' : 'fail']),
   };
@@ -240,7 +253,15 @@ async function runProbity(config, grader) {
   const ran = await execute(probityProgram, ['run', suite, '-o', results], { cwd, grader });
   if (!fs.existsSync(results)) return { failed: lastLine(ran.output), lost, whole };
   const lines = fs.readFileSync(results, 'utf8').split('\n').filter(Boolean);
-  return { cases: lines.map((it) => probityCase(JSON.parse(it))), lost, whole };
+  return { cases: lines.flatMap((it) => turns(JSON.parse(it))), lost, whole };
+}
+
+/** A conversation is one case here, and a case for each of its turns in promptfoo. */
+function turns(row) {
+  const asked = (row.asked ?? []).filter((it) => it.turn);
+  if (asked.length === 0) return [probityCase(row)];
+  const turn = (it) => ({ ...row, system: it.system, prompt: it.prompt, messages: it.messages, raw_response: it.reply });
+  return asked.map((it) => probityCase(turn(it)));
 }
 
 function probityCase(row) {
@@ -298,6 +319,10 @@ function canonical(messages) {
   return JSON.stringify(messages.map(([role, text]) => [role === 'developer' ? 'system' : role, tidy(text)]));
 }
 
+function firstLine(text) {
+  return text.trim().split('\n')[0];
+}
+
 function lastLine(output) {
   const lines = output.split('\n').map((it) => it.trim()).filter(Boolean);
   return lines.find((it) => /error/i.test(it)) ?? lines.at(-1) ?? 'it said nothing';
@@ -316,7 +341,8 @@ function shared(first, second) {
 }
 
 function compare(theirs, ours) {
-  const prompts = shared(theirs.map((it) => it.prompt), ours.map((it) => it.prompt));
+  const prompted = theirs.filter((it) => it.unasked === undefined);
+  const prompts = shared(prompted.map((it) => it.prompt), ours.map((it) => it.prompt));
   // The echo of a chat is not the same text in both programs.
   const comparable = (list) => list.filter((it) => !it.isChat);
   const isDeterministic = (type) => DETERMINISTIC.has(type.replace(/^not-/, ''));
@@ -328,7 +354,7 @@ function compare(theirs, ours) {
   const literal = (it) => it.prompt.includes('file://') || it.prompt.includes('{{');
   return {
     cases: { theirs: theirs.length, ours: ours.length },
-    prompts: { ...prompts, all: theirs.length },
+    prompts: { ...prompts, all: prompted.length },
     assertions: { ...assertions, all: checks(asked).length },
     verdicts: { ...verdicts, all: decided.length },
     literal: Math.max(0, ours.filter(literal).length - theirs.filter(literal).length),
@@ -354,6 +380,11 @@ async function examine(config, name, grader) {
   if (theirs.failed) return { name, outside: theirs.failed };
   const ours = await runProbity(copy, grader);
   const { lost, whole = false } = ours;
+  // Functions make all prompts before the first call here, so what promptfoo cannot ask ends the run.
+  const unasked = theirs.cases.filter((it) => it.unasked !== undefined);
+  if (ours.failed && unasked.length > 0) {
+    return { name, outside: `${unasked.length} of ${theirs.cases.length} cases cannot be asked: ${unasked[0].unasked}` };
+  }
   if (ours.failed) return { name, whole, failed: ours.failed, lost, theirs: theirs.cases.length };
   return { name, whole, lost, ...compare(theirs.cases, ours.cases) };
 }
@@ -361,7 +392,8 @@ async function examine(config, name, grader) {
 /** The figures of all configs that promptfoo can run, and of those that were carried over whole. */
 function summary(rows) {
   const compared = rows.filter((it) => !it.outside);
-  return { all: figures(rows.length, compared), whole: figures(rows.length, compared.filter((it) => it.whole)) };
+  const left_out = rows.length - compared.length;
+  return { left_out, all: figures(rows.length, compared), whole: figures(rows.length, compared.filter((it) => it.whole)) };
 }
 
 function figures(all, compared) {

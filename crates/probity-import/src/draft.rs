@@ -39,8 +39,9 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// The name of the scorer with a function of Node's; it is added if there is none yet.
-    pub fn scorer(&mut self, node: &str) -> String {
+    /// The name of the scorer with a function of Node's, which sees these variables; it is added if there is
+    /// none yet.
+    pub fn scorer(&mut self, node: &str, env: Vec<String>) -> String {
         if let Some(known) = self.scorers.iter().find(|it| it.node == node) {
             return known.name.clone();
         }
@@ -58,7 +59,7 @@ impl Draft {
             name: name.clone(),
             node: node.to_owned(),
             is_adapter: false,
-            env: Vec::new(),
+            env,
         });
         name
     }
@@ -303,10 +304,12 @@ impl BackendDraft {
 /// What templates of a request see beside the variables of a case.
 pub(crate) const REQUEST_NAMES: &[&str] = &[
     "env",
+    "frequency_penalty",
     "logprobs",
     "max_tokens",
     "messages",
     "model",
+    "presence_penalty",
     "prompt",
     "seed",
     "session",

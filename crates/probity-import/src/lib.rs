@@ -55,7 +55,7 @@ pub struct Options<'a> {
     pub suite_folder: Option<&'a Path>,
     /// A file with documents that a task is about, or a folder of such files.
     pub documents: Option<&'a Path>,
-    /// How a variable of the environment is looked up that a path names; none to look none up.
+    /// How a variable of the environment is looked up that a path or the id of a provider names; none to look none up.
     pub variable: Option<fn(&str) -> Option<String>>,
 }
 

@@ -32,6 +32,7 @@ pub(crate) use config::import;
 use env::{Env, Told};
 use files::Files;
 use known::Table;
+use providers::OwnProvider;
 
 use crate::{
     cases::{Ids, text},
@@ -56,6 +57,8 @@ pub(crate) struct Context<'a> {
     runners: Ids,
     /// Variables that the configuration sets.
     env: Env,
+    /// Providers that are asked, by what they were made of.
+    providers: BTreeMap<String, OwnProvider>,
     /// Backends that help, by what they were made of.
     helpers: BTreeMap<String, Option<String>>,
     /// How often each case is asked.
@@ -64,6 +67,8 @@ pub(crate) struct Context<'a> {
     filters: BTreeMap<String, String>,
     /// Whether functions make prompts.
     has_functions: bool,
+    /// Variables that functions see which make prompts, by their names in the suite.
+    seen: BTreeMap<String, Vec<String>>,
     /// Files that values name.
     files: Files,
     /// The backends of all providers that are asked.
@@ -82,10 +87,12 @@ impl<'a> Context<'a> {
             names: Ids::default(),
             runners: Ids::default(),
             env: Env::default(),
+            providers: BTreeMap::new(),
             helpers: BTreeMap::new(),
             repeat: None,
             filters: BTreeMap::new(),
             has_functions: false,
+            seen: BTreeMap::new(),
             files: Files::default(),
             asked: Vec::new(),
             keys: BTreeMap::new(),
@@ -106,6 +113,12 @@ impl<'a> Context<'a> {
     fn add_backend(&mut self, backend: BackendDraft) {
         self.names.take(&backend.name);
         self.draft.backends.push(backend);
+    }
+
+    /// The templates of a backend that are filled in for each request.
+    fn templates_of(&self, backend: &str) -> Vec<String> {
+        let backends = self.draft.backends.iter().filter(|it| it.name == backend);
+        backends.flat_map(BackendDraft::templates).map(ToOwned::to_owned).collect()
     }
 
     /// Where a node stands.

@@ -29,6 +29,8 @@ use crate::{note::At, results::archive::Archive};
 const LARGEST_FILE: u64 = 64 << 20;
 /// Bytes of all that is read; what is read again counts again.
 const LARGEST_IMPORT: usize = 512 << 20;
+/// Bytes that the cells of a sheet may take, as much as a file.
+const LARGEST_SHEET: usize = 64 << 20;
 /// Bytes that a file counts for at least, however short it is.
 const SMALLEST_READ: usize = 4096;
 /// Files of one import.
@@ -258,6 +260,16 @@ impl Source {
         Ok(self.number(&shown, text))
     }
 
+    /// The text of a file that may be anything. That it is not UTF-8 is nothing to tell.
+    pub(crate) fn text_or_bytes(&mut self, name: &str) -> Result<Text, Unreadable> {
+        let was_invalid = self.invalid.contains(name);
+        let text = self.text(name);
+        if !was_invalid {
+            self.invalid.remove(name);
+        }
+        text
+    }
+
     /// Says how variables of the environment are looked up.
     pub(crate) const fn set_environment(&mut self, variable: Option<fn(&str) -> Option<String>>) {
         self.environment = variable;
@@ -359,12 +371,17 @@ impl Source {
             None => (named, None),
         };
         let path = self.find(name)?;
+        if !path.is_file() {
+            return Err(unreadable(name, "it is not a regular file"));
+        }
         let read = bounded::read_bytes(&path, LARGEST_FILE);
         let bytes = read.map_err(|error| unreadable(name, &error.to_string()))?;
         self.spend(name, bytes.len().max(SMALLEST_READ))?;
         let archive = Archive::open(&path, &bytes);
         let archive = archive.map_err(|error| unreadable(name, &error.to_string()))?;
-        let rows = workbook::rows(&archive, wanted).map_err(|why| unreadable(name, &why))?;
+        let read = workbook::rows(&archive, wanted, LARGEST_SHEET);
+        let workbook::Rows { rows, bytes } = read.map_err(|why| unreadable(name, &why))?;
+        self.spend(name, bytes)?;
         let shown = self.shown(&path);
         self.read.insert(path);
         // Rows stand for lines.

@@ -245,7 +245,8 @@ impl Backend {
             Wire::Http(http) => http.ignored(sampling),
             // What a function is told of them is up to its `config`.
             Wire::Program(_) | Wire::Function(_) => sampling.names().collect(),
-            Wire::Embedded(_) | Wire::Replay(_) | Wire::Echo => Vec::new(),
+            Wire::Embedded(_) => embedded::ignored(sampling),
+            Wire::Replay(_) | Wire::Echo => Vec::new(),
             #[cfg(test)]
             Wire::Scripted(_) => Vec::new(),
         }

@@ -27,6 +27,12 @@ pub struct Sampling {
     /// Whether to tell how likely each token of the reply was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub logprobs: Option<bool>,
+    /// How much less likely words become that were said before, from -2 to 2.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub presence_penalty: Option<f64>,
+    /// The same, for each time that they were said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frequency_penalty: Option<f64>,
 }
 
 impl Sampling {
@@ -37,7 +43,8 @@ impl Sampling {
 
     /// The names of those that are set.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
-        let Self { temperature, top_p, max_tokens, seed, stop, logprobs } = self;
+        let Self { temperature, top_p, max_tokens, seed, stop, logprobs, .. } = self;
+        let Self { presence_penalty, frequency_penalty, .. } = self;
         [
             ("temperature", temperature.is_some()),
             ("top_p", top_p.is_some()),
@@ -45,6 +52,8 @@ impl Sampling {
             ("seed", seed.is_some()),
             ("stop", !stop.is_empty()),
             ("logprobs", *logprobs == Some(true)),
+            ("presence_penalty", presence_penalty.is_some()),
+            ("frequency_penalty", frequency_penalty.is_some()),
         ]
         .into_iter()
         .filter_map(|(name, is_set)| is_set.then_some(name))
@@ -59,6 +68,8 @@ impl Sampling {
             max_tokens: self.max_tokens.or(other.max_tokens),
             seed: self.seed.or(other.seed),
             logprobs: self.logprobs.or(other.logprobs),
+            presence_penalty: self.presence_penalty.or(other.presence_penalty),
+            frequency_penalty: self.frequency_penalty.or(other.frequency_penalty),
             stop: if self.stop.is_empty() { &other.stop } else { &self.stop }.clone(),
         }
     }

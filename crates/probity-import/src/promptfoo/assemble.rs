@@ -1,5 +1,7 @@
 //! Puts prompts, providers and tests together: which runner asks whom what.
 
+mod everybody;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use probity_core::{case::TestCase, located::Node, request::ResponseFormat};
@@ -26,12 +28,15 @@ use crate::{
     nobody,
     note::At,
 };
+use everybody::Everybody;
 
 /// Tests that are asked in the same way: they share a dataset.
 struct Group {
     around: Around,
     prompts: Vec<String>,
     providers: Vec<String>,
+    /// The provider that is asked in the place of all others.
+    provider: Option<Provider>,
     /// What is said of these tests alone.
     own: Setup,
     inherits: bool,
@@ -42,6 +47,23 @@ struct Group {
     /// What is said of them in all.
     setup: Setup,
     cases: Vec<CaseDraft>,
+}
+
+impl Group {
+    /// Why its tests cannot be turns of conversations. `is_torn` says that others of these are elsewhere.
+    fn no_turns(&self, is_torn: bool) -> Option<&'static str> {
+        if self.is_given {
+            Some("its tests bring their replies")
+        } else if self.code.is_some() {
+            Some("code makes variables of its tests")
+        } else if self.around != Around::default() {
+            Some("`prefix` and `suffix` have no place in a conversation")
+        } else if is_torn {
+            Some("tests of one conversation are judged or asked in different ways")
+        } else {
+            None
+        }
+    }
 }
 
 pub(super) fn assemble(
@@ -68,25 +90,23 @@ pub(super) fn assemble(
     if groups.is_empty() && tests.functions.is_empty() {
         return Err(ImportError::shape("there is no test that can be carried over"));
     }
+    let of_tests = groups.iter().filter_map(|it| it.provider.as_ref()).chain(&tests.provider);
+    let mut everybody = Everybody::of(providers, of_tests);
     let talks: Vec<Prompt> =
         prompts.extract_if(.., |it| conversation::remembers(&it.variant.asks)).collect();
-    for talk in &talks {
-        for group in &groups {
-            add_conversations(talk, group, &providers, context);
-        }
-    }
+    add_talks(&talks, &groups, &everybody, &tests.functions, context);
     if prompts.is_empty() {
         groups.clear();
     }
     let has_functions = !tests.functions.is_empty();
-    for provider in &mut providers {
+    for provider in &mut everybody.all {
         let asked = asked_of(provider, &prompts, &groups, has_functions);
         provider.for_chats = backend_for_chats(provider, &asked, context);
     }
     for (number, group) in groups.into_iter().enumerate() {
         let name = if number == 0 { "cases".to_owned() } else { format!("cases-{}", number + 1) };
-        let Group { around, prompts: wanted, providers: asked, mut setup, mut cases, .. } = group;
-        let (code, is_given) = (group.code, group.is_given);
+        let Group { around, prompts: wanted, providers: named, mut setup, mut cases, .. } = group;
+        let (code, is_given, provider) = (group.code, group.is_given, group.provider);
         let is_for_code = code.is_some();
         let dataset = vec![match code {
             None => DatasetRef::Draft(name.clone()),
@@ -109,15 +129,16 @@ pub(super) fn assemble(
         }
         let chosen: Vec<Prompt> = chosen.iter().map(|it| it.within(&around)).collect();
         let chosen: Vec<&Prompt> = chosen.iter().collect();
-        let given = is_given.then(|| given(&base.at, context));
-        let asked: Vec<&Provider> = match &given {
-            Some(given) => vec![given],
-            None => providers.iter().filter(|it| it.is_among(&asked)).collect(),
+        let asked = match is_given {
+            true => vec![given(&base.at, context)],
+            false => {
+                everybody.note_once(provider.as_ref(), &base.at, context);
+                everybody.asked(provider.as_ref(), &named)
+            }
         };
-        missing::complete(
-            &mut cases,
-            chosen.iter().flat_map(|it| prompts::texts_of(&it.variant.asks)),
-        );
+        let sent = asked.iter().flat_map(|it| context.templates_of(&it.backend));
+        let named = chosen.iter().flat_map(|it| prompts::texts_of(&it.variant.asks)).chain(sent);
+        missing::complete(&mut cases, named);
         add_runners(&base, &chosen, &asked, &cases, context);
         context.draft.datasets.push(DatasetDraft {
             name,
@@ -126,7 +147,7 @@ pub(super) fn assemble(
             ..DatasetDraft::default()
         });
     }
-    let asked: Vec<&Provider> = providers.iter().collect();
+    let asked = everybody.asked(tests.provider.as_ref(), &[]);
     for Generator { dataset, config, env, at } in tests.functions {
         let base = RunnerDraft {
             name: "tests".to_owned(),
@@ -147,10 +168,35 @@ pub(super) fn assemble(
     }
 }
 
+/// Adds the conversations that tests are with prompts that go on from earlier ones.
+fn add_talks(
+    talks: &[Prompt],
+    groups: &[Group],
+    everybody: &Everybody,
+    functions: &[Generator],
+    context: &mut Context<'_>,
+) {
+    for talk in talks {
+        for group in groups {
+            let asked = everybody.asked(group.provider.as_ref(), &group.providers);
+            let others = groups.iter().filter(|it| !std::ptr::eq(*it, group));
+            let mut others = others.filter(|it| talk.is_among(&it.prompts));
+            let is_torn = others.any(|it| conversation::share(&it.cases, &group.cases));
+            add_conversations(talk, group, is_torn, &asked, context);
+        }
+        for Generator { at, .. } in functions {
+            let what = format!("tests that code makes, with the prompt `{}`", talk.variant.name);
+            let advice = "write them out: which conversation they belong to is not known before";
+            context.notes.lost(at.clone(), what, advice);
+        }
+    }
+}
+
 /// Adds the conversations that tests are with a prompt that goes on from earlier ones.
 fn add_conversations(
     talk: &Prompt,
     group: &Group,
+    is_torn: bool,
     providers: &[Provider],
     context: &mut Context<'_>,
 ) {
@@ -158,8 +204,17 @@ fn add_conversations(
     if !talk.is_among(&group.prompts) {
         return;
     }
-    let cases = match conversation::cases(template, &group.cases, &group.setup) {
-        Ok(cases) => cases,
+    let cases = match group.no_turns(is_torn) {
+        Some(why) => Err(why.to_owned()),
+        None => conversation::cases(template, &group.cases, &group.setup),
+    };
+    let cases = match cases {
+        Ok(mut cases) => {
+            for case in &mut cases {
+                case.case.id = context.ids.unique(&case.case.id);
+            }
+            cases
+        }
         Err(why) => {
             let what = format!("prompt `{}` goes on from earlier tests: {why}", talk.variant.name);
             let advice = "write a case with `turns`, see docs/conversations.md";
@@ -191,10 +246,10 @@ fn add_conversations(
     };
     let mut whole = talk.clone();
     whole.variant.asks = Asks::Template("{{ prompt }}".to_owned());
-    let asked = providers.iter().filter(|it| it.is_among(&group.providers));
+    let asked = providers.iter();
     let asked: Vec<Provider> =
         asked.map(|it| Provider { for_chats: Some(it.backend.clone()), ..it.clone() }).collect();
-    add_runners(&base, &[&whole], &asked.iter().collect::<Vec<_>>(), &cases, context);
+    add_runners(&base, &[&whole], &asked, &cases, context);
     context.draft.datasets.push(DatasetDraft { name, cases, ..DatasetDraft::default() });
 }
 
@@ -247,10 +302,14 @@ fn note_around(prompts: &[&Prompt], at: &At, context: &mut Context<'_>) {
 
 fn grouped(tests: Vec<Test>, shared: &Setup) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
-    for Test { case, prompts, providers, around, setup: own, inherits, code, is_given } in tests {
+    let backend = |it: &Option<Provider>| it.as_ref().map(|it| it.backend.clone());
+    for test in tests {
+        let Test { case, prompts, providers, provider, around, .. } = test;
+        let Test { setup: own, inherits, code, is_given, .. } = test;
         let same = |it: &&mut Group| {
             it.prompts == prompts
                 && it.providers == providers
+                && backend(&it.provider) == backend(&provider)
                 && it.around == around
                 && it.own == own
                 && it.inherits == inherits
@@ -272,6 +331,7 @@ fn grouped(tests: Vec<Test>, shared: &Setup) -> Vec<Group> {
                     around,
                     prompts,
                     providers,
+                    provider,
                     own,
                     inherits,
                     code,
@@ -293,8 +353,13 @@ fn asked_of<'p>(
     has_functions: bool,
 ) -> Vec<&'p Asks> {
     let is_asked = |prompt: &&Prompt| {
-        let by_group =
-            |it: &Group| provider.is_among(&it.providers) && prompt.is_among(&it.prompts);
+        let by_group = |it: &Group| {
+            let is_asked = match &it.provider {
+                Some(own) => own.backend == provider.backend,
+                None => provider.is_among(&it.providers),
+            };
+            is_asked && prompt.is_among(&it.prompts)
+        };
         prompt.is_among(&provider.prompts) && (has_functions || groups.iter().any(by_group))
     };
     prompts.iter().filter(is_asked).map(|it| &it.variant.asks).collect()
@@ -346,7 +411,7 @@ const fn is_chat(asks: &Asks) -> bool {
 fn add_runners(
     base: &RunnerDraft,
     prompts: &[&Prompt],
-    providers: &[&Provider],
+    providers: &[Provider],
     cases: &[CaseDraft],
     context: &mut Context<'_>,
 ) {
@@ -369,7 +434,7 @@ fn add_runners(
             let variants: Vec<_> = alike.map(|it| it.variant.clone()).collect();
             for (backend, variants) in takeable(provider, variants, context) {
                 let mut setup = provider.completed(&base.setup);
-                setup.env.extend(seen_by_prompts(&variants));
+                setup.env.extend(seen_by_prompts(&variants, &setup.env, context));
                 if takes_formats(provider, context) {
                     setup.response_format = setup.response_format.or_else(|| format.clone());
                 }
@@ -394,15 +459,18 @@ fn add_runners(
     }
 }
 
-/// The variables that adapters see that make prompts.
-fn seen_by_prompts(variants: &[VariantDraft]) -> BTreeSet<String> {
+/// The variables that functions and adapters see that make prompts, beside those that are known.
+fn seen_by_prompts(
+    variants: &[VariantDraft],
+    known: &[String],
+    context: &Context<'_>,
+) -> BTreeSet<String> {
     let of = |it: &VariantDraft| match &it.asks {
         Asks::Adapter { env, .. } => env.clone(),
-        Asks::Template(_) | Asks::Messages(_) | Asks::MessagesTemplate(_) | Asks::Function(_) => {
-            Vec::new()
-        }
+        Asks::Function(named) => context.seen.get(named).cloned().unwrap_or_default(),
+        Asks::Template(_) | Asks::Messages(_) | Asks::MessagesTemplate(_) => Vec::new(),
     };
-    variants.iter().flat_map(of).collect()
+    variants.iter().flat_map(of).filter(|it| !known.contains(it)).collect()
 }
 
 /// Whether a provider is sent the form of answers. promptfoo tells the others nothing of it either.

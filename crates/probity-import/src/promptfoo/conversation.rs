@@ -1,6 +1,6 @@
 //! `_conversation`: tests that go on from what was said in those before them are the turns of one case.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use probity_core::{
     case::{AskSpec, TestCase},
@@ -33,6 +33,17 @@ pub(super) fn remembers(asks: &Asks) -> bool {
     }
 }
 
+/// The conversation that a test belongs to.
+fn id_of(test: &CaseDraft) -> &str {
+    test.case.tags.iter().find_map(|it| it.strip_prefix(ID)).unwrap_or("conversation")
+}
+
+/// Whether two lists of tests have a conversation in common.
+pub(super) fn share(some: &[CaseDraft], others: &[CaseDraft]) -> bool {
+    let ids: BTreeSet<&str> = some.iter().map(id_of).collect();
+    others.iter().any(|it| ids.contains(id_of(it)))
+}
+
 /// The conversations that tests are, or why they are none.
 pub(super) fn cases(
     template: &str,
@@ -41,7 +52,7 @@ pub(super) fn cases(
 ) -> Result<Vec<CaseDraft>, String> {
     let mut talks: Vec<(&str, Vec<&CaseDraft>)> = Vec::new();
     for test in tests {
-        let id = test.case.tags.iter().find_map(|it| it.strip_prefix(ID)).unwrap_or("conversation");
+        let id = id_of(test);
         match talks.iter_mut().find(|(other, _)| *other == id) {
             Some((_, all)) => all.push(test),
             None => talks.push((id, vec![test])),
@@ -57,6 +68,9 @@ fn talk(
     setup: &Setup,
 ) -> Result<CaseDraft, String> {
     let [first, ..] = tests else { return Err("there is no test".to_owned()) };
+    if tests.iter().any(|it| it.case.ask != first.case.ask) {
+        return Err("its tests ask for different settings".to_owned());
+    }
     let mut before: Option<Vec<Message>> = None;
     let mut turns = Vec::new();
     let mut vars = Vars::new();
@@ -83,7 +97,7 @@ fn talk(
         .map(|it| Message::text(it.role, literal(&it.joined())));
     let case = TestCase {
         id: id.to_owned(),
-        ask: AskSpec { messages: messages.collect(), ..AskSpec::default() },
+        ask: AskSpec { messages: messages.collect(), ..first.case.ask.clone() },
         conversation: ConversationSpec { turns, ..ConversationSpec::default() },
         prompt_vars: vars,
         tags: tests.iter().flat_map(|it| it.case.tags.clone()).collect::<Vec<_>>(),

@@ -55,7 +55,12 @@ impl Filling<'_, '_> {
         match &node.value {
             NodeValue::String(text) => match text.strip_prefix("file://") {
                 Some(name) if depth < DEEPEST => self.file(node, name, depth),
-                Some(_) | None => node.to_json(),
+                Some(_) | None => {
+                    if depth > 0 {
+                        self.spend(text.len() / VALUE_BYTES);
+                    }
+                    node.to_json()
+                }
             },
             NodeValue::Array(items) => items.iter().map(|it| self.value(it, depth)).collect(),
             NodeValue::Object(entries) => {

@@ -18,8 +18,8 @@ pub(super) fn fill(runner: &mut RunnerDraft, cases: &[CaseDraft], backends: &[Ba
     let mut named = empty_values(asked.chain(expected), &[]);
     let asked = backends.iter().filter(|it| runner.backends.contains(&it.name));
     let sent = asked.flat_map(BackendDraft::templates).map(ToOwned::to_owned);
-    named.append(&mut empty_values(sent, REQUEST_NAMES));
-    named.append(&mut within_values(runner, cases));
+    merge(&mut named, empty_values(sent, REQUEST_NAMES));
+    merge(&mut named, within_values(runner, cases));
     let lacks = |name: &str| {
         cases.is_empty() || cases.iter().any(|it| !it.case.prompt_vars.contains_key(name))
     };
@@ -60,6 +60,16 @@ fn empty_values(texts: impl IntoIterator<Item = String>, known: &[&str]) -> Vars
     }
     // What is used as a whole is empty as a whole, so that conditions on it do not hold.
     values.into_iter().map(|(name, it)| (name, if it.is_null() { "".into() } else { it })).collect()
+}
+
+/// Adds values to others; tables of the same name become one.
+fn merge(values: &mut Vars, others: Vars) {
+    for (name, other) in others {
+        match values.get_mut(&name) {
+            Some(known) => complete_value(known, &other),
+            None => drop(values.insert(name, other)),
+        }
+    }
 }
 
 /// Puts an empty text where a path leads within a value.

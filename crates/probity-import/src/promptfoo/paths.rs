@@ -1,4 +1,4 @@
-//! `file://{{ env.NAME }}/…`: paths with variables of the environment in them.
+//! `file://{{ env.NAME }}/…`, `openai:{{ env.NAME }}`: paths and ids with variables of the environment in them.
 
 use probity_core::located::{Node, NodeValue};
 
@@ -21,7 +21,7 @@ impl Context<'_> {
         let at = self.source.at(&node.span);
         match &mut node.value {
             NodeValue::String(text) if text.starts_with("file://") && text.contains("{{") => {
-                match self.path(text) {
+                match self.told_here(text) {
                     Ok(path) => *text = path,
                     Err(name) => {
                         let what = format!("the variable `{name}` in the path `{text}` is not set");
@@ -37,8 +37,8 @@ impl Context<'_> {
         }
     }
 
-    /// A path with its variables filled in, or the one that has no value. Secrets are no part of a path.
-    fn path(&self, written: &str) -> Result<String, String> {
+    /// A path or an id with its variables filled in, or the one that has no value. Secrets are no part of it.
+    pub(super) fn told_here(&self, written: &str) -> Result<String, String> {
         let mut env = self.env.clone();
         for _ in 0..MOST_VARIABLES {
             let name = match env.told(written) {

@@ -164,7 +164,16 @@ fn settings(config: &Node, context: &mut Context<'_>) -> Sampling {
     context.unused_keys(
         config,
         Table::PromptConfig,
-        &["temperature", "top_p", "max_tokens", "seed", "stop", "response_format"],
+        &[
+            "temperature",
+            "top_p",
+            "max_tokens",
+            "seed",
+            "stop",
+            "presence_penalty",
+            "frequency_penalty",
+            "response_format",
+        ],
     );
     Sampling {
         temperature: context.number(config, "temperature"),
@@ -173,6 +182,8 @@ fn settings(config: &Node, context: &mut Context<'_>) -> Sampling {
         seed: context.number(config, "seed"),
         stop: crate::cases::texts(config, "stop"),
         logprobs: None,
+        presence_penalty: context.number(config, "presence_penalty"),
+        frequency_penalty: context.number(config, "frequency_penalty"),
     }
 }
 
@@ -371,6 +382,8 @@ impl Reading {
         let stem = file.rsplit('/').next().and_then(|it| it.split('.').next()).unwrap_or(file);
         let wanted = name.map_or_else(|| stem.to_owned(), |it| format!("{stem}-{it}"));
         let at = context.at(node);
+        let env = providers::seen_by_function(file, "its runner", node, context);
+        context.seen.insert(named.clone(), env);
         self.add(written, &wanted, Asks::Function(named), at, context);
         if let Some(prompt) = self.prompts.last_mut() {
             prompt.names.push(file.to_owned());

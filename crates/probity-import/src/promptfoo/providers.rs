@@ -18,14 +18,15 @@ use super::{
     Context, Table,
     env::{Env, Told},
     list, transform,
+    vars::Unasked,
 };
 use crate::{
     cases::{text, texts},
     draft::{BackendDraft, Setup},
 };
-pub(super) use code::{note_typescript, words};
+pub(super) use code::{note_typescript, seen_by_function, words};
 use hosted::Hosted;
-pub(super) use keys::{Place, without_keys};
+pub(super) use keys::{Place, holds_key, shown, without_keys};
 pub(super) use settings::{READ, is_setting};
 pub(super) use vendors::reasons;
 use vendors::{Family, Meaning, meaning};
@@ -124,10 +125,43 @@ pub(super) fn read(root: &Node, context: &mut Context<'_>) -> Vec<Provider> {
     let mut providers = Vec::new();
     if let Some(node) = root.get("providers").or_else(|| root.get("targets")) {
         for item in list(node) {
+            let first = providers.len();
             read_item(item, &mut Vec::new(), context, &mut providers);
+            if let [only] = &providers[first..] {
+                context.providers.insert(item.to_json().to_string(), Ok(alone(only)));
+            }
         }
     }
     providers
+}
+
+/// The provider that a test names for itself, or that nobody can be asked it. Why not is noted.
+pub(super) type OwnProvider = Result<Provider, Unasked>;
+
+/// The provider that a test names for itself. It is added to the draft once.
+pub(super) fn of_test(node: &Node, context: &mut Context<'_>) -> Option<OwnProvider> {
+    if matches!(node.value, NodeValue::Null) {
+        return None;
+    }
+    if node.as_str().is_none() && text(node, "id").is_none() {
+        let advice = "name the provider with its `id`".to_owned();
+        context.ignored_key(context.at(node), "provider", Table::Test, advice);
+        return None;
+    }
+    let key = node.to_json().to_string();
+    if let Some(known) = context.providers.get(&key) {
+        return Some(known.clone());
+    }
+    let mut found = Vec::new();
+    read_item(node, &mut Vec::new(), context, &mut found);
+    let own = found.first().map(alone).ok_or(Unasked);
+    context.providers.insert(key, own.clone());
+    Some(own)
+}
+
+/// A provider that is asked whatever a test asks.
+fn alone(provider: &Provider) -> Provider {
+    Provider { prompts: Vec::new(), ..provider.clone() }
 }
 
 /// Reads an item of the list of providers. `files` are those that led to it.
@@ -138,14 +172,19 @@ fn read_item(
     providers: &mut Vec<Provider>,
 ) {
     for described in described(item, context) {
-        let id = match context.env.told(&described.id) {
-            Told::Text(id) => id.into_owned(),
-            Told::Variable(name) | Told::Unknown(name) => {
+        let id = match context.told_here(&described.id) {
+            Ok(id) => id,
+            Err(name) => {
                 let what = format!("provider `{}`: nobody knows what `{name}` is", described.id);
-                context.lost(item, what, "write the id out");
+                let advice = format!("set {name} and import again, or write the id out");
+                context.lost(item, what, advice);
                 continue;
             }
         };
+        if !matches!(context.env.told(&described.id), Told::Text(_)) {
+            let what = format!("provider `{}` is `{id}` by the environment", described.id);
+            context.assumed(item, what, "import again if another is to be asked");
+        }
         if let Meaning::File(name) = meaning(&id) {
             if files.contains(&name) || files.len() >= DEEPEST {
                 context.lost(item, format!("`{name}` names itself"), "name each file once");

@@ -1,37 +1,36 @@
 //! Tests: what is asked, and what is expected.
 
 mod elsewhere;
+mod found;
 mod judges;
+mod written;
 
-use std::{collections::BTreeMap, path::Path};
+use std::collections::BTreeMap;
 
 use probity_core::{
     case::TestCase,
     criteria::{Assertion, Criteria},
-    located::{Node, NodeValue},
+    located::Node,
 };
-use probity_load::{
-    dataset::Format,
-    function::{Language, is_code},
-    template,
-};
+use probity_load::template;
 use serde_json::Value;
 
 use super::{
-    Context, Table,
-    assertions::{self, adapted},
-    expected, list, nunjucks,
+    Context,
+    assertions::adapted,
+    nunjucks,
     options::{Around, Helpers, Options},
-    providers::without_keys,
-    transform,
-    vars::{self, MOST_COMBINATIONS, Unasked},
+    providers::Provider,
+    vars::{self, Unasked},
 };
 use crate::{
     cases::text,
     draft::{CaseDraft, DatasetRef, Setup},
     note::At,
 };
-use elsewhere::{elsewhere, fetched, folder_of, is_workbook};
+use found::{Found, FoundTest, collect, scenarios};
+pub(super) use written::Written;
+use written::written_vars;
 
 /// Values of variables.
 pub(super) type Vars = BTreeMap<String, Value>;
@@ -47,6 +46,7 @@ const USED: &[&str] = &[
     "metadata",
     "options",
     "prompts",
+    "provider",
     "providers",
     "providerOutput",
 ];
@@ -60,6 +60,8 @@ pub(super) struct Test {
     pub(super) prompts: Vec<String>,
     /// The providers that are asked, by label or id; empty for all.
     pub(super) providers: Vec<String>,
+    /// The provider that is asked in the place of all others.
+    pub(super) provider: Option<Provider>,
     /// What stands around its prompts.
     pub(super) around: Around,
     /// What its runner has to say beside what is said of all tests, such as the judge.
@@ -95,6 +97,8 @@ pub(super) struct Tests {
     pub(super) functions: Vec<Generator>,
     /// What is said of all tests. It is all that the runners of these functions have to say.
     pub(super) setup: Setup,
+    /// The provider that is asked the tests of these functions in the place of all others.
+    pub(super) provider: Option<Provider>,
 }
 
 /// A function that makes tests.
@@ -152,6 +156,12 @@ pub(super) fn read(root: &Node, form: Form, context: &mut Context<'_>) -> Tests 
         }
     }
     tests.setup = default.shared_setup();
+    match default.written.provider {
+        Some(Ok(provider)) => tests.provider = Some(provider),
+        // That nobody can be asked is noted.
+        Some(Err(Unasked)) => tests.functions.clear(),
+        None => {}
+    }
     judges::settle(&mut tests, context);
     tests
 }
@@ -266,6 +276,8 @@ fn cases(
     context: &mut Context<'_>,
 ) -> Result<Vec<Test>, Unasked> {
     let options = test.options.clone().or(&default.written.options);
+    let provider =
+        test.provider.clone().or_else(|| default.written.provider.clone()).transpose()?;
     let mut own = default.several.clone();
     own.extend(test.vars.clone());
     let is_expanded = !options.keeps_lists.unwrap_or_default();
@@ -313,6 +325,7 @@ fn cases(
             case: CaseDraft { case, at: context.at(node) },
             prompts: either(&test.prompts, &default.written.prompts),
             providers: either(&test.providers, &default.written.providers),
+            provider: provider.clone(),
             around: options.around.clone(),
             setup: setup.clone(),
             inherits: !test.options.without_defaults,
@@ -375,257 +388,9 @@ fn with_prompt(
     (prompt, vars)
 }
 
+/// What is said here, or else there.
 fn either(own: &[String], other: &[String]) -> Vec<String> {
     if own.is_empty() { other.to_vec() } else { own.to_vec() }
-}
-
-/// A test as it is found.
-#[derive(Debug)]
-struct FoundTest {
-    node: Node,
-    /// The folder of the file that it stands in.
-    folder: String,
-    /// Whether it is a record of a table.
-    is_record: bool,
-}
-
-impl FoundTest {
-    /// One that is written out in the configuration.
-    fn written(node: &Node) -> Self {
-        Self { node: node.clone(), folder: String::new(), is_record: is_record(node) }
-    }
-}
-
-/// Tests and functions that make some, as they are found.
-#[derive(Debug)]
-struct Found {
-    tests: Vec<FoundTest>,
-    functions: Vec<Generator>,
-    /// Whether no test is named at all.
-    is_empty: bool,
-}
-
-impl std::default::Default for Found {
-    fn default() -> Self {
-        Self { tests: Vec::new(), functions: Vec::new(), is_empty: true }
-    }
-}
-
-/// The tests that are written out, or stand in other files.
-fn collect(node: &Node, context: &mut Context<'_>, found: &mut Found) {
-    for item in list(node) {
-        found.is_empty &= matches!(item.value, NodeValue::Null);
-        let path = item.get("path").and_then(Node::as_str);
-        match item.as_str().or(path) {
-            None => found.tests.push(FoundTest::written(item)),
-            Some(name) => from_file(item, name, context, found),
-        }
-    }
-}
-
-/// The tests of a file, of all files that a pattern means, or those that a function makes.
-fn from_file(node: &Node, named: &str, context: &mut Context<'_>, found: &mut Found) {
-    if let Some(generator) = fetched(node, named, context) {
-        found.functions.push(generator);
-        return;
-    }
-    if let Some(why) = elsewhere(named) {
-        context.lost(node, format!("tests from `{named}`"), why);
-        return;
-    }
-    let name = named.strip_prefix("file://").unwrap_or(named).trim_start_matches("./");
-    if is_workbook(name) {
-        match context.source.sheet(name) {
-            Ok(root) => found.tests.extend(root.items().iter().map(|it| FoundTest {
-                folder: folder_of(name),
-                is_record: true,
-                ..FoundTest::written(it)
-            })),
-            Err(error) => context.unreadable(node, &error),
-        }
-        return;
-    }
-    if is_code(name) {
-        match transform::reference(name, context) {
-            Ok(named) => {
-                let is_python = Language::of(&named) == Some(Language::Python);
-                let named = if is_python { format!("{named}:generate_tests") } else { named };
-                let config = node.get("config").filter(|it| !it.entries().is_empty());
-                let config = config.map(|it| without_keys(it, &named, context));
-                let (dataset, at) = (DatasetRef::Function(named), context.at(node));
-                found.functions.push(Generator { dataset, config, env: Vec::new(), at });
-            }
-            Err(error) => context.unreadable(node, &error),
-        }
-        return;
-    }
-    let files = match context.source.has_file(name) {
-        true => Ok(vec![name.to_owned()]),
-        false => context.source.glob(name),
-    };
-    let files = match files {
-        Ok(files) => files,
-        Err(error) => return context.unreadable(node, &error),
-    };
-    if files.is_empty() {
-        context.lost(node, format!("there is no file `{name}` with tests"), "check the path");
-    }
-    for name in files {
-        let Some(root) = context.tree(node, &name) else { continue };
-        let folder = folder_of(&name);
-        let is_table = Format::of_path(Path::new(&name)) == Some(Format::Csv);
-        for item in list(&root) {
-            // A list of further files is not read: promptfoo does not do so, either.
-            if is_table || !item.entries().is_empty() {
-                found.tests.push(FoundTest {
-                    node: item.clone(),
-                    folder: folder.clone(),
-                    is_record: is_table || is_record(item),
-                });
-            }
-        }
-    }
-}
-
-/// The tests of scenarios: every test of one with all of its configurations.
-fn scenarios(node: &Node, context: &mut Context<'_>) -> Vec<(Node, Written)> {
-    let mut all = Vec::new();
-    for item in list(node) {
-        let in_file = item.as_str().map(|it| it.strip_prefix("file://").unwrap_or(it));
-        let read = in_file.and_then(|name| context.tree(item, name));
-        for scenario in list(read.as_ref().unwrap_or(item)) {
-            context.unused_keys(scenario, Table::Scenario, &["description", "config", "tests"]);
-            all.extend(scenario_tests(scenario, context));
-        }
-    }
-    all
-}
-
-fn scenario_tests(scenario: &Node, context: &mut Context<'_>) -> Vec<(Node, Written)> {
-    let part = |key: &str, context: &mut Context<'_>| {
-        let mut found = Found::default();
-        if let Some(node) = scenario.get(key) {
-            collect(node, context, &mut found);
-        }
-        for Generator { at, .. } in found.functions {
-            context.notes.lost(at, "tests of a scenario that code makes", "write them out");
-        }
-        let tests = found.tests.iter().filter_map(|found| {
-            Written::of(found, context).ok().map(|it| (found.node.clone(), it))
-        });
-        tests.collect::<Vec<_>>()
-    };
-    let configs = part("config", context);
-    let mut tests = part("tests", context);
-    if scenario.get("tests").is_none() {
-        tests.push((scenario.clone(), Written::default()));
-    }
-    if configs.len().saturating_mul(tests.len()) > MOST_COMBINATIONS {
-        let what = format!("a scenario has more than {MOST_COMBINATIONS} tests");
-        context.lost(scenario, what, "write fewer configurations, or several scenarios");
-        return Vec::new();
-    }
-    let mut all = Vec::new();
-    for (_, config) in &configs {
-        for (node, test) in &tests {
-            all.push((node.clone(), test.clone().with(config)));
-        }
-    }
-    all
-}
-
-/// One test as it is written, in YAML or as a CSV record.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Written {
-    pub(super) description: Option<String>,
-    pub(super) vars: Vars,
-    pub(super) assertions: Vec<Assertion>,
-    /// Who is to judge the assertions, as they say themselves.
-    pub(super) helpers: Helpers,
-    pub(super) threshold: Option<f64>,
-    pub(super) tags: Vec<String>,
-    pub(super) options: Options,
-    pub(super) prompts: Vec<String>,
-    pub(super) providers: Vec<String>,
-    /// The reply, where it is not asked for.
-    pub(super) output: Option<String>,
-}
-
-impl Written {
-    fn of(found: &FoundTest, context: &mut Context<'_>) -> Result<Self, Unasked> {
-        let FoundTest { node, folder, is_record } = found;
-        if *is_record {
-            return Ok(expected::test(node, context));
-        }
-        let vars = written_vars(node, folder, context)?;
-        Ok(Self { vars, ..Self::without_vars(node, context) })
-    }
-
-    /// All of it but its variables.
-    fn without_vars(node: &Node, context: &mut Context<'_>) -> Self {
-        context.unused_keys(node, Table::Test, USED);
-        let read = node.get("assert").map(|it| assertions::read(it, context));
-        let assertions::Read { assertions, helpers } = read.unwrap_or_default();
-        Self {
-            description: text(node, "description"),
-            vars: Vars::new(),
-            assertions,
-            helpers,
-            threshold: context.number(node, "threshold"),
-            tags: node.get("metadata").map(tags).unwrap_or_default(),
-            options: node.get("options").map(|it| Options::read(it, context)).unwrap_or_default(),
-            prompts: crate::cases::texts(node, "prompts"),
-            providers: crate::cases::texts(node, "providers"),
-            output: node.get("providerOutput").map(|it| match it.as_str() {
-                Some(text) => text.to_owned(),
-                None => it.to_json().to_string(),
-            }),
-        }
-    }
-
-    /// A test of a scenario with one of its configurations.
-    fn with(mut self, config: &Self) -> Self {
-        for (name, value) in &config.vars {
-            self.vars.entry(name.clone()).or_insert_with(|| value.clone());
-        }
-        self.assertions.splice(0..0, config.assertions.iter().cloned());
-        self.helpers = self.helpers.or(&config.helpers);
-        self.options = self.options.or(&config.options);
-        self.threshold = self.threshold.or(config.threshold);
-        self.tags.extend(config.tags.iter().cloned());
-        self.description = self.description.or_else(|| config.description.clone());
-        self.prompts = either(&self.prompts, &config.prompts);
-        self.providers = either(&self.providers, &config.providers);
-        self
-    }
-}
-
-/// The variables of a test that is no record.
-fn written_vars(node: &Node, folder: &str, context: &mut Context<'_>) -> Result<Vars, Unasked> {
-    node.get("vars").map_or(Ok(Vars::new()), |it| vars::read(it, folder, context))
-}
-
-/// Metadata as tags.
-fn tags(metadata: &Node) -> Vec<String> {
-    let tag = |key: &str, node: &Node| match &node.value {
-        NodeValue::String(text) | NodeValue::Number(text) => Some(format!("{key}:{text}")),
-        NodeValue::Bool(value) => Some(format!("{key}:{value}")),
-        NodeValue::Null | NodeValue::Array(_) | NodeValue::Object(_) => None,
-    };
-    let of = |key: &str, node: &Node| -> Vec<String> {
-        list(node).iter().filter_map(|it| tag(key, it)).collect()
-    };
-    metadata.entries().iter().flat_map(|it| of(&it.key, &it.node)).collect()
-}
-
-/// Whether what is no record of a table looks like one: a name is a column's, or all values are texts and none
-/// of the names is a test's.
-fn is_record(node: &Node) -> bool {
-    let entries = node.entries();
-    entries.iter().any(|it| it.key.starts_with("__"))
-        || USED.iter().all(|it| node.get(it).is_none())
-            && !entries.is_empty()
-            && entries.iter().all(|it| it.node.as_str().is_some())
 }
 
 #[cfg(test)]

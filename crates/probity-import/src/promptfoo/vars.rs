@@ -18,8 +18,8 @@ const MEDIA: &[&str] = &[
     "wav", "webm", "wma", "wmv",
 ];
 
-/// The key of a value that a function makes, as the adapter for it reads it.
-const FUNCTION: &str = "function";
+/// The key of a value that a function makes, as adapters read it. Nobody else may write it.
+pub(super) const FUNCTION: &str = "probity:function";
 
 /// Whether a function makes a value.
 pub(super) fn is_made(value: &Value) -> bool {
@@ -47,6 +47,15 @@ pub(super) fn transform(node: &Node, context: &mut Context<'_>) -> Option<String
 /// A test cannot be asked without one of its variables. Why not is noted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unasked;
+
+/// Whether a value that is written has the key of those that functions make.
+pub(super) fn claims_function(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(claims_function),
+        Value::Object(map) => map.contains_key(FUNCTION) || map.values().any(claims_function),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
 
 /// The variables of a test, as they are written: a table, or files with tables. `folder` is that of the
 /// file with the test.
@@ -181,6 +190,10 @@ pub(super) fn filled(
             None => Value::String(nunjucks::prompt(text.strip_suffix('\n').unwrap_or(text))),
         },
         Value::Null => Value::from(""),
+        value if claims_function(value) => {
+            context.lost(node, format!("a value with the key `{FUNCTION}`"), "rename the key");
+            return Err(Unasked);
+        }
         Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => whole(value),
     })
 }

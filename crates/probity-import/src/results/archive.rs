@@ -11,7 +11,7 @@ use rawzip::{CompressionMethod, ZipArchive, ZipSliceArchive};
 use super::ResultsError;
 
 /// Bytes that one member may come to, so that a small file cannot fill the memory.
-const MOST_BYTES: u64 = 1 << 30;
+pub(crate) const MOST_BYTES: usize = 1 << 30;
 
 /// Bytes that all members together may come to.
 const MOST_BYTES_IN_ALL: u64 = 4 << 30;
@@ -60,21 +60,21 @@ impl<'a> Archive<'a> {
         self.members.iter().find(|it| it.name == name)
     }
 
-    /// The text of a member. Its length and its checksum are verified.
-    pub(crate) fn text(&self, member: &Member) -> Result<String, ResultsError> {
+    /// The text of a member, of no more than `most` bytes. Its length and its checksum are verified.
+    pub(crate) fn text(&self, member: &Member, most: usize) -> Result<String, ResultsError> {
         let said = |said: String| wrong(self.path, format!("member `{}`: {said}", member.name));
         let entry = self.zip.get_entry(member.place).map_err(|it| said(it.to_string()))?;
         let data = entry.data();
         let unread = |error: io::Error| said(error.to_string());
         let bytes = match member.method {
-            CompressionMethod::STORE => read(entry.verifying_reader(data)),
+            CompressionMethod::STORE => read(entry.verifying_reader(data), most),
             CompressionMethod::DEFLATE => {
-                read(entry.verifying_reader(flate2::bufread::DeflateDecoder::new(data)))
+                read(entry.verifying_reader(flate2::bufread::DeflateDecoder::new(data)), most)
             }
             CompressionMethod::ZSTD => {
                 let decoder = ruzstd::decoding::StreamingDecoder::new(data);
                 let decoder = decoder.map_err(|it| said(it.to_string()))?;
-                read(entry.verifying_reader(decoder))
+                read(entry.verifying_reader(decoder), most)
             }
             method => {
                 let method = method.name().unwrap_or("unknown");
@@ -88,11 +88,11 @@ impl<'a> Archive<'a> {
     }
 }
 
-fn read(reader: impl io::Read) -> io::Result<Vec<u8>> {
+fn read(reader: impl io::Read, most: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let read = reader.take(MOST_BYTES + 1).read_to_end(&mut bytes)? as u64;
-    match read > MOST_BYTES {
-        true => Err(io::Error::other("it is larger than a gigabyte")),
+    let read = reader.take(most as u64 + 1).read_to_end(&mut bytes)?;
+    match read > most {
+        true => Err(io::Error::other(format!("it is larger than {} MiB", most >> 20))),
         false => Ok(bytes),
     }
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{
     ImportedLane, ImportedResult, ImportedRun, Options, Outcome, ResultsError, Tool,
-    archive::Archive,
+    archive::{Archive, MOST_BYTES},
     carried,
     decided::{Deciding, Given, Graded},
     numbers::constants_as_null,
@@ -53,7 +53,7 @@ pub(super) fn archive(
     let header = archive.find("header.json").or_else(|| archive.find("_journal/start.json"));
     let Some(header) = header else { return Ok(None) };
     let is_begun = header.name.starts_with("_journal");
-    let text = archive.text(header)?;
+    let text = archive.text(header, MOST_BYTES)?;
     let text = constants_as_null(&text);
     let text = Text { path, member: Some(&header.name), line: 1, content: &text };
     let log: Log = match is_begun {
@@ -64,7 +64,7 @@ pub(super) fn archive(
     for member in &archive.members {
         let is_json = Path::new(&member.name).extension().is_some_and(|it| it == "json");
         if is_json && member.name.starts_with("samples/") {
-            let text = archive.text(member)?;
+            let text = archive.text(member, MOST_BYTES)?;
             let text = constants_as_null(&text);
             let text = Text { path, member: Some(&member.name), line: 1, content: &text };
             reading.add(text.decode()?, text)?;

@@ -9,20 +9,29 @@ use crate::results::archive::Archive;
 /// Columns that a sheet may have.
 const MOST_COLUMNS: usize = 16_384;
 
-/// The rows of a sheet: the one of a name or a number, or the first. Each is as long as its last cell.
+/// The rows of a sheet.
+pub(super) struct Rows {
+    /// Each is as long as its last cell.
+    pub(super) rows: Vec<Vec<String>>,
+    /// Bytes that they take.
+    pub(super) bytes: usize,
+}
+
+/// The rows of a sheet: the one of a name or a number, or the first. They may take `most` bytes.
 pub(super) fn rows(
     archive: &Archive<'_>,
     wanted: Option<&str>,
-) -> Result<Vec<Vec<String>>, String> {
+    most: usize,
+) -> Result<Rows, String> {
     let member = |name: &str| {
         let found = archive.find(name).ok_or_else(|| format!("there is no `{name}` in it"))?;
-        archive.text(found).map_err(|error| error.to_string())
+        archive.text(found, most).map_err(|error| error.to_string())
     };
     let sheets = sheets(&member("xl/workbook.xml")?)?;
     let number = match wanted {
         None => 1,
         Some(wanted) => {
-            let named = sheets.iter().position(|it| it == wanted).map(|it| it + 1);
+            let named = sheets.iter().position(|it| it.name == wanted).map(|it| it + 1);
             let number = named.or_else(|| wanted.parse().ok());
             let known = number.filter(|it| (1..=sheets.len()).contains(it));
             known.ok_or_else(|| format!("there is no sheet `{wanted}` in it"))?
@@ -32,63 +41,129 @@ pub(super) fn rows(
         Some(_) => texts(&member("xl/sharedStrings.xml")?)?,
         None => Vec::new(),
     };
-    cells(&member(&format!("xl/worksheets/sheet{number}.xml"))?, &shared)
+    let related = match archive.find(RELATIONS) {
+        Some(_) => targets(&member(RELATIONS)?)?,
+        None => BTreeMap::new(),
+    };
+    let sheet = sheets.get(number - 1).and_then(|it| related.get(&it.relation));
+    let usual = format!("xl/worksheets/sheet{number}.xml");
+    cells(&member(sheet.unwrap_or(&usual))?, &shared, most)
 }
 
-/// The names of the sheets, in their order.
-fn sheets(xml: &str) -> Result<Vec<String>, String> {
-    let mut names = Vec::new();
+/// The part that says which part is which sheet.
+const RELATIONS: &str = "xl/_rels/workbook.xml.rels";
+
+/// A sheet of a workbook.
+#[derive(Debug, PartialEq, Eq)]
+struct Sheet {
+    name: String,
+    /// The id of the part that it is.
+    relation: String,
+}
+
+/// The sheets, in their order.
+fn sheets(xml: &str) -> Result<Vec<Sheet>, String> {
+    let mut sheets = Vec::new();
     walk(xml, |name, attributes, event| {
         if let (Seen::Begins, "sheet") = (event, name) {
-            names.push(attributes.get("name").cloned().unwrap_or_default());
+            let relation = attributes.iter().find(|(key, _)| key.ends_with(":id"));
+            sheets.push(Sheet {
+                name: attributes.get("name").cloned().unwrap_or_default(),
+                relation: relation.map(|(_, id)| id.clone()).unwrap_or_default(),
+            });
         }
+        Ok(())
     })?;
-    Ok(names)
+    Ok(sheets)
 }
 
-/// The texts that cells share.
+/// The parts of a workbook, by their ids.
+fn targets(xml: &str) -> Result<BTreeMap<String, String>, String> {
+    let mut parts = BTreeMap::new();
+    walk(xml, |name, attributes, event| {
+        if let (Seen::Begins, "Relationship") = (event, name)
+            && let (Some(id), Some(target)) = (attributes.get("Id"), attributes.get("Target"))
+        {
+            let part = match target.strip_prefix('/') {
+                Some(whole) => whole.to_owned(),
+                None => format!("xl/{target}"),
+            };
+            parts.insert(id.clone(), part);
+        }
+        Ok(())
+    })?;
+    Ok(parts)
+}
+
+/// The texts that cells share. How they are to be read aloud is no part of them.
 fn texts(xml: &str) -> Result<Vec<String>, String> {
     let mut all: Vec<String> = Vec::new();
-    walk(xml, |name, _, event| match (event, name) {
-        (Seen::Begins, "si") => all.push(String::new()),
-        (Seen::Text(text), "t") => {
-            if let Some(last) = all.last_mut() {
-                last.push_str(text);
+    let mut is_spoken = false;
+    walk(xml, |name, _, event| {
+        match (event, name) {
+            (Seen::Begins, "si") => {
+                all.push(String::new());
+                is_spoken = false;
             }
+            (Seen::Begins, "rPh") => is_spoken = true,
+            (Seen::Text(_), "rPh") => is_spoken = false,
+            (Seen::Text(text), "t") if !is_spoken => {
+                if let Some(last) = all.last_mut() {
+                    last.push_str(text);
+                }
+            }
+            (Seen::Begins | Seen::Text(_), _) => {}
         }
-        (Seen::Begins | Seen::Text(_), _) => {}
+        Ok(())
     })?;
     Ok(all)
 }
 
-/// The cells of a sheet, row by row.
-fn cells(xml: &str, shared: &[String]) -> Result<Vec<Vec<String>>, String> {
+/// The cells of a sheet, row by row. They may take `most` bytes.
+fn cells(xml: &str, shared: &[String], most: usize) -> Result<Rows, String> {
     let mut rows: Vec<Vec<String>> = Vec::new();
     let (mut column, mut kind) = (0, String::new());
-    walk(xml, |name, attributes, event| match (event, name) {
-        (Seen::Begins, "row") => rows.push(Vec::new()),
-        (Seen::Begins, "c") => {
-            let next = rows.last().map_or(0, Vec::len);
-            column = attributes.get("r").and_then(|it| place(it)).unwrap_or(next);
-            kind = attributes.get("t").cloned().unwrap_or_default();
-        }
-        (Seen::Text(text), "v" | "t") => {
-            let Some(row) = rows.last_mut().filter(|_| column < MOST_COLUMNS) else { return };
-            if row.len() <= column {
-                row.resize(column + 1, String::new());
+    let mut bytes = 0_usize;
+    let mut spend = |count: usize| {
+        bytes = bytes.saturating_add(count);
+        if bytes > most { Err(format!("its cells take more than {most} bytes")) } else { Ok(()) }
+    };
+    walk(xml, |name, attributes, event| {
+        match (event, name) {
+            (Seen::Begins, "row") => {
+                spend(size_of::<Vec<String>>())?;
+                rows.push(Vec::new());
             }
-            match kind.as_str() {
-                "s" => {
-                    let known = text.parse::<usize>().ok().and_then(|it| shared.get(it));
-                    row[column] = known.cloned().unwrap_or_default();
+            (Seen::Begins, "c") => {
+                let next = rows.last().map_or(0, Vec::len);
+                column = attributes.get("r").and_then(|it| place(it)).unwrap_or(next);
+                kind = attributes.get("t").cloned().unwrap_or_default();
+            }
+            (Seen::Text(text), "v" | "t") => {
+                let row = rows.last_mut().filter(|_| column < MOST_COLUMNS);
+                let Some(row) = row else { return Ok(()) };
+                if row.len() <= column {
+                    spend((column + 1 - row.len()) * size_of::<String>())?;
+                    row.resize(column + 1, String::new());
                 }
-                "b" => row[column] = (text == "1").to_string(),
-                _ => row[column].push_str(text),
+                let value = match kind.as_str() {
+                    "s" => {
+                        let known = text.parse::<usize>().ok().and_then(|it| shared.get(it));
+                        row[column].clear();
+                        known.map_or("", String::as_str)
+                    }
+                    "b" if text == "1" => "true",
+                    "b" => "false",
+                    _ => text,
+                };
+                spend(value.len())?;
+                row[column].push_str(value);
             }
+            (Seen::Begins | Seen::Text(_), _) => {}
         }
-        (Seen::Begins | Seen::Text(_), _) => {}
+        Ok(())
     })?;
-    Ok(rows)
+    Ok(Rows { rows, bytes })
 }
 
 /// The column of a cell such as `AB12`, from 0 on.
@@ -110,7 +185,7 @@ enum Seen<'s> {
 /// Goes through the elements of a document.
 fn walk(
     xml: &str,
-    mut see: impl FnMut(&str, &BTreeMap<String, String>, Seen<'_>),
+    mut see: impl FnMut(&str, &BTreeMap<String, String>, Seen<'_>) -> Result<(), String>,
 ) -> Result<(), String> {
     let failed = |error: quick_xml::Error| error.to_string();
     let mut reader = Reader::from_str(xml);
@@ -127,7 +202,7 @@ fn walk(
                     let value = unescape(&attribute.value).map_err(|error| error.to_string())?;
                     attributes.insert(attribute.key.as_ref().to_owned(), value.into_owned());
                 }
-                see(plain(tag.name().as_ref()), &attributes, Seen::Begins);
+                see(plain(tag.name().as_ref()), &attributes, Seen::Begins)?;
             }
             Event::Text(part) => text.push_str(&part),
             Event::CData(part) => text.push_str(&part),
@@ -136,7 +211,7 @@ fn walk(
                 text.push_str(&unescape(&entity).map_err(|error| error.to_string())?);
             }
             Event::End(tag) => {
-                see(plain(tag.name().as_ref()), &none, Seen::Text(&text));
+                see(plain(tag.name().as_ref()), &none, Seen::Text(&text))?;
                 text.clear();
             }
             Event::Decl(_) | Event::PI(_) | Event::Comment(_) | Event::DocType(_) => {}
@@ -158,7 +233,7 @@ mod tests {
         let shared = ["hello".to_owned(), "a & b".to_owned()];
         let sheet = r#"<worksheet><sheetData><row r="1"><c r="A1" t="s"><v>0</v></c><c r="C1" t="inlineStr"><is><t>in</t></is></c></row>
             <row r="2"><c r="A2"><v>3.5</v></c><c r="B2" t="b"><v>1</v></c><c r="AA2" t="s"><v>1</v></c></row></sheetData></worksheet>"#;
-        let rows = cells(sheet, &shared).unwrap();
+        let rows = cells(sheet, &shared, 10_000).unwrap().rows;
         assert_eq!(rows[0], ["hello", "", "in"]);
         assert_eq!(rows[1][..2], ["3.5", "true"]);
         assert_eq!((rows[1].len(), rows[1][26].as_str()), (27, "a & b"));
@@ -167,9 +242,31 @@ mod tests {
                 .unwrap(),
             ["a", "b & c"]
         );
+        let book = r#"<w:workbook><sheets><sheet name="One" r:id="rId7"/></sheets></w:workbook>"#;
+        let one = Sheet { name: "One".to_owned(), relation: "rId7".to_owned() };
+        assert_eq!(sheets(book).unwrap(), [one]);
+        let related = r#"<Relationships><Relationship Id="rId7" Target="worksheets/sheet3.xml"/>
+            <Relationship Id="rId8" Target="/xl/other.xml"/></Relationships>"#;
+        let parts = targets(related).unwrap();
         assert_eq!(
-            sheets(r#"<w:workbook><sheets><sheet name="One"/></sheets></w:workbook>"#).unwrap(),
-            ["One"]
+            (&*parts["rId7"], &*parts["rId8"]),
+            ("xl/worksheets/sheet3.xml", "xl/other.xml")
         );
+    }
+
+    #[test]
+    fn how_texts_are_spoken_is_left_out() {
+        let shared = "<sst><si><t>課長</t><rPh sb=\"0\" eb=\"2\"><t>カチョウ</t></rPh></si><si><t>b</t></si></sst>";
+        assert_eq!(texts(shared).unwrap(), ["課長", "b"]);
+    }
+
+    #[test]
+    fn a_small_sheet_that_means_a_large_one_is_refused() {
+        let far = r#"<row><c r="XFD1"><v>1</v></c></row>"#.repeat(100);
+        assert!(cells(&far, &[], 1 << 20).is_err());
+        let shared = ["x".repeat(10_000)];
+        let same = r#"<row><c r="A1" t="s"><v>0</v></c></row>"#.repeat(200);
+        assert!(cells(&same, &shared, 1 << 20).is_err());
+        assert!(cells(&same, &shared, 4 << 20).is_ok());
     }
 }

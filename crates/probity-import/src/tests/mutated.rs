@@ -50,6 +50,47 @@ tests:
 evaluateOptions: { maxConcurrency: 3, repeat: 2 }
 "##;
 
+/// Whatever an adapter does.
+const ADAPTED: &str = r##"
+nunjucksFilters: { loud: ./loud.js, other: ../secret.js }
+prompts:
+  - "Say {{ text | loud }}"
+  - exec:./prompt.sh
+  - langfuse://greeting:2
+  - file://prompt.py:make
+providers:
+  - { id: "wss://user:pw@h.example/x?token=abc", config: { messageTemplate: '{"q": {{ prompt | dump }}}', transformResponse: "file://loud.js" } }
+  - { id: mcp, config: { server: { command: node, args: [server.js], path: ./server.js }, apiKey: abc } }
+  - { id: browser, config: { steps: [{ action: navigate, args: { url: "https://h.example/{{ prompt }}" } }] } }
+  - { id: slack:C01, config: { token: "{{env.SLACK_BOT_TOKEN}}" } }
+  - azure:assistant:asst_1
+  - watsonx:ibm/granite
+  - "transformers:text-generation:m"
+  - "package:@scope/p:exported.fn"
+  - id: https://h.example/ask
+    config:
+      body: { q: "{{ prompt }}" }
+      signatureAuth: { type: pem, privateKeyPath: ./key.pem, signatureDataTemplate: "{{signatureTimestamp}}" }
+      tls: { caPath: key.pem, certPath: cert.pem }
+  - { id: "file://provider.py", config: { url: "https://u:p@h.example", made: "file://loud.js:config" } }
+defaultTest:
+  options: { transformVars: "({ ...vars, n: 1 })", provider: { embedding: "huggingface:sentence-similarity:m" } }
+tests:
+  - vars: { text: file://prompt.py, call: { function: loud.js } }
+    assert:
+      - { type: moderation, value: [hate], provider: "replicate:moderation:m" }
+      - { type: classifier, provider: "huggingface:text-classification:m", value: safe, threshold: 0.5 }
+      - { type: webhook, value: "https://h.example/{{ text }}?key=abc" }
+      - { type: similar, value: "{{ text }}" }
+      - { type: javascript, value: "file://loud.js" }
+  - { vars: { text: b }, providerOutput: given, options: { transformVars: "file://loud.js" } }
+  - file://tests.py
+  - huggingface://datasets/o/d?split=test&limit=3
+  - https://docs.google.com/spreadsheets/d/abc/edit?gid=1
+  - https://h.example/t.csv?token=abc
+  - file://tests.xlsx#Sheet1
+"##;
+
 /// What is put where something else was.
 const ODD: &[&str] = &[
     "null",
@@ -110,6 +151,12 @@ fn project(root: &Path) {
     write("in/provider.py", "raise SystemExit('never run')\n");
     write("in/providers.yaml", "- { id: groq:x, label: g }\n- file://providers.yaml\n");
     write("in/tests.csv", "text,__expected\nhi,icontains: hi\n");
+    write("in/loud.js", "export default (it) => `${it}!${process.env.LOUD_NAME}`;\n");
+    for name in ["in/tests.py", "in/prompt.sh", "in/key.pem", "in/cert.pem", "in/server.js"] {
+        write(name, "raise SystemExit('never run')\n");
+    }
+    write("secret.js", "id: secret\n");
+    write("in/tests.xlsx", "PK\u{3}\u{4} no workbook");
     write("in/tests/a.jsonl", "{\"vars\": {\"text\": \"x\"}}\n{\n");
     symlink(root.join("secret.txt"), root.join("in/link.txt")).unwrap();
 }
@@ -167,19 +214,18 @@ fn changed(text: &str, changes: &[Change]) -> String {
     text
 }
 
-#[test]
-fn mutated_configurations_do_no_harm() {
+/// Imports a text that is changed in many ways. `PROPTEST_CASES` says how many.
+fn check_changed(text: &str) {
     let folder = tempfile::tempdir().unwrap();
     project(folder.path());
     let inside = folder.path().join("in").canonicalize().unwrap();
     let config = inside.join("promptfooconfig.yaml");
-    // `PROPTEST_CASES` says how many.
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
         failure_persistence: None,
         ..ProptestConfig::default()
     });
     let checked = runner.run(&prop::collection::vec(change(), 0..12), |changes| {
-        fs::write(&config, changed(CONFIG, &changes)).unwrap();
+        fs::write(&config, changed(text, &changes)).unwrap();
         let started = Instant::now();
         let outcome = import(&config, &Options::default());
         prop_assert!(started.elapsed().as_secs() < 60, "it takes too long");
@@ -189,10 +235,33 @@ fn mutated_configurations_do_no_harm() {
             }
             let suite = write::render(&outcome.draft, "").suite;
             prop_assert!(!suite.contains("id: secret"), "{suite}");
+            let adapters: Vec<&String> = outcome.draft.adapters.values().collect();
+            prop_assert!(!adapters.iter().any(|it| it.contains("id: secret")), "{adapters:?}");
         }
         Ok(())
     });
     checked.unwrap();
+}
+
+#[test]
+fn mutated_configurations_do_no_harm() {
+    check_changed(CONFIG);
+}
+
+#[test]
+fn mutated_configurations_with_adapters_do_no_harm() {
+    check_changed(ADAPTED);
+}
+
+#[test]
+fn all_adapters_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    project(folder.path());
+    let config = folder.path().join("in/promptfooconfig.yaml");
+    fs::write(&config, ADAPTED).unwrap();
+    let outcome = import(&config, &Options::default()).unwrap();
+    let made: Vec<&str> = outcome.draft.adapters.keys().map(String::as_str).collect();
+    insta::assert_snapshot!(made.join(" "), @"azure-assistant.mjs browser.mjs cases.mjs classifier.mjs configured.mjs exec.mjs filters.mjs given.mjs http.mjs huggingface.mjs langfuse.mjs mcp.mjs moderation.mjs package.mjs sheet.mjs similar.mjs slack.mjs support.mjs transformers.mjs watsonx.mjs webhook.mjs websocket.mjs");
 }
 
 #[test]

@@ -47,7 +47,16 @@ pub(crate) fn decode(fields: &mut Fields<'_, '_>, folder: &Path) -> AskSpec {
 
 /// How words are chosen.
 pub(crate) fn settings_of(fields: &mut Fields<'_, '_>) -> Sampling {
-    const KNOWN: &[&str] = &["temperature", "top_p", "max_tokens", "seed", "stop", "logprobs"];
+    const KNOWN: &[&str] = &[
+        "temperature",
+        "top_p",
+        "max_tokens",
+        "seed",
+        "stop",
+        "logprobs",
+        "presence_penalty",
+        "frequency_penalty",
+    ];
     let inner = fields.get("settings").and_then(|node| {
         let mut inner = Fields::new(node, "`settings`", KNOWN, fields.findings())?;
         Some(decode_sampling(&mut inner))

@@ -24,6 +24,8 @@ const SETTINGS: &[&str] = &[
     "seed",
     "stop",
     "logprobs",
+    "presence_penalty",
+    "frequency_penalty",
     "tools",
     "tool_choice",
     "response_format",

@@ -338,6 +338,8 @@ const KNOWN: &[&str] = &[
     "seed",
     "stop",
     "logprobs",
+    "presence_penalty",
+    "frequency_penalty",
     "response_format",
     "extra_body",
     "stream",
@@ -479,6 +481,8 @@ pub(crate) fn decode_sampling(fields: &mut Fields<'_, '_>) -> Sampling {
         // A line end is what most often ends a reply.
         stop: fields.texts_with_blanks("stop"),
         logprobs: fields.boolean("logprobs"),
+        presence_penalty: decode_number(fields, "presence_penalty", -2.0..=2.0, "from -2 to 2"),
+        frequency_penalty: decode_number(fields, "frequency_penalty", -2.0..=2.0, "from -2 to 2"),
     }
 }
 
@@ -530,6 +534,12 @@ fn field_for(config: &BackendConfig, key: &str) -> Option<&'static str> {
         "seed" => ("seed", has_seed),
         "stop" => ("stop", true),
         "logprobs" => ("logprobs", config.sampling.logprobs.is_some()),
+        "presence_penalty" | "presencePenalty" => {
+            ("presence_penalty", config.sampling.presence_penalty.is_some())
+        }
+        "frequency_penalty" | "frequencyPenalty" => {
+            ("frequency_penalty", config.sampling.frequency_penalty.is_some())
+        }
         // Other names, which a server may need for want of the usual one.
         "max_completion_tokens"
         | "num_predict"

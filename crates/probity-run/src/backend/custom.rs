@@ -219,8 +219,9 @@ impl Custom {
     fn vars(&self, ask: &Ask<'_>, session: Option<&str>, reader: Reader) -> Vars {
         let request = ask.request;
         let mut vars = ask.about.map(|it| self.case_vars(&it.case)).unwrap_or_default();
-        let Sampling { temperature, top_p, max_tokens, seed, stop, logprobs } =
-            request.sampling.or(&self.sampling);
+        let sampling = request.sampling.or(&self.sampling);
+        let Sampling { temperature, top_p, max_tokens, seed, stop, logprobs, .. } = &sampling;
+        let Sampling { presence_penalty, frequency_penalty, .. } = &sampling;
         let env = || {
             let seen = |value: &String| match reader {
                 Reader::Person => Value::from(HIDDEN),
@@ -242,6 +243,8 @@ impl Custom {
                 "stop" if stop.is_empty() => Value::Null,
                 "stop" => json!(stop),
                 "logprobs" => json!(logprobs),
+                "presence_penalty" => json!(presence_penalty),
+                "frequency_penalty" => json!(frequency_penalty),
                 "session" => json!(session),
                 "env" => Value::Object(env()),
                 _ => return None,

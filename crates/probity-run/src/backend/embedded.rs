@@ -87,6 +87,12 @@ impl EmbeddedError {
     }
 }
 
+/// Those of some settings that the engine does not have.
+pub(super) fn ignored(sampling: &Sampling) -> Vec<&'static str> {
+    let penalties = ["presence_penalty", "frequency_penalty"];
+    sampling.names().filter(|it| penalties.contains(it)).collect()
+}
+
 impl Embedded {
     /// What it cannot be asked for.
     pub(super) const LACKS: &'static [Need] =
@@ -181,7 +187,7 @@ impl Embedded {
             Some(format) => Some(grammar_of(format).map_err(|error| refused(error.to_string()))?),
             None => self.grammar.clone(),
         };
-        let Sampling { temperature, top_p, max_tokens, seed, stop, logprobs } =
+        let Sampling { temperature, top_p, max_tokens, seed, stop, logprobs, .. } =
             request.sampling.or(&self.sampling);
         let is_begun = self.template.as_ref().is_some_and(|it| it.has_beginning(&text));
         #[expect(clippy::cast_possible_truncation, reason = "the engine has no more digits")]

@@ -286,7 +286,8 @@ impl BackendFactory<'_> {
         let backend = |error| BackendError::Embedded { backend: config.name.clone(), error };
         let embedded = opened.map_err(backend)?;
         let model = embedded.model().to_owned();
-        let backend = self.backend(config, Wire::Embedded(embedded), None, Vec::new());
+        let not_applied = embedded::ignored(&config.sampling);
+        let backend = self.backend(config, Wire::Embedded(embedded), None, not_applied);
         // Nobody asks for money.
         Ok(Backend { model: Some(model), reports_cost: true, ..backend })
     }
@@ -337,7 +338,9 @@ impl BackendFactory<'_> {
     /// Values of variables are in it as a digest only: they may be secrets. What is not
     /// set is left out, so that a new field here changes nothing for those without it.
     fn parameters(&self, config: &BackendConfig) -> String {
-        let Sampling { temperature, top_p, max_tokens, seed, stop, logprobs } = &config.sampling;
+        let Sampling { temperature, top_p, max_tokens, seed, stop, logprobs, .. } =
+            &config.sampling;
+        let Sampling { presence_penalty, frequency_penalty, .. } = &config.sampling;
         let mut parameters = json!({
             "kind": config.kind.as_str(),
             "model": config.model,
@@ -375,6 +378,12 @@ impl BackendFactory<'_> {
         }
         if let Some(logprobs) = logprobs {
             parameters["logprobs"] = json!(logprobs);
+        }
+        if let Some(penalty) = presence_penalty {
+            parameters["presence_penalty"] = json!(penalty);
+        }
+        if let Some(penalty) = frequency_penalty {
+            parameters["frequency_penalty"] = json!(penalty);
         }
         // Only a reply that is read while it is written has the time of its first token.
         if config.stream {

@@ -32,10 +32,13 @@ pub(super) fn of(backend: &BackendConfig) -> Option<Provider> {
     set("apiBaseUrl", json!(base_url));
     set("apiKeyEnvar", json!(backend.api_key_env));
     let Sampling { temperature, top_p, max_tokens, seed, stop, .. } = &backend.sampling;
+    let Sampling { presence_penalty, frequency_penalty, .. } = &backend.sampling;
     set("temperature", json!(temperature));
     set("top_p", json!(top_p));
     set("max_tokens", json!(max_tokens));
     set("seed", json!(seed));
+    set("presence_penalty", json!(presence_penalty));
+    set("frequency_penalty", json!(frequency_penalty));
     if !stop.is_empty() {
         set("stop", json!(stop));
     }

@@ -1,6 +1,9 @@
 // A provider of your own whose settings are made by functions.
 import { call, load } from './support.mjs';
 
+// The key of a value that a function makes.
+const FUNCTION = 'probity:function';
+
 let made = null;
 
 export default async function ask(prompt, context, { id, config }) {
@@ -15,7 +18,7 @@ export default async function ask(prompt, context, { id, config }) {
 async function valued(value) {
   if (Array.isArray(value)) return Promise.all(value.map(valued));
   if (value === null || typeof value !== 'object') return value;
-  if (typeof value.function === 'string' && Object.keys(value).length === 1) return call(value.function, 'get_config', []);
+  if (typeof value[FUNCTION] === 'string') return call(value[FUNCTION], 'get_config', []);
   const pairs = await Promise.all(Object.entries(value).map(async ([key, it]) => [key, await valued(it)]));
   return Object.fromEntries(pairs);
 }

@@ -14,7 +14,7 @@ export default async function ask(prompt, context, { config }) {
   const body = filledBody(config.body, values);
   const { status, text } = await send(url, {
     method: config.method ?? (body === undefined ? 'GET' : 'POST'),
-    headers: fillAll(config.headers ?? {}, values),
+    headers: filledHeaders(config.headers, config.body ?? undefined, values),
     ...certificates(config.tls),
   }, body, config.timeout);
   if (status >= 400) return { error: `HTTP ${status}: ${text.slice(0, 500)}` };
@@ -29,11 +29,27 @@ export default async function ask(prompt, context, { config }) {
   return asAnswer(await (await load(parser, ['json', 'text', 'context']))(json, text, { vars: values }));
 }
 
-// A prompt that is JSON takes its place in the body as such.
+// A text that is a table or a list in JSON takes its place in the body as such.
 function filledBody(body, values) {
   if (body === undefined || body === null) return undefined;
   if (typeof body === 'string') return fill(body, values);
-  return JSON.stringify(fillAll(body, values));
+  return JSON.stringify(fillAll(body, values), (_, value) => (typeof value === 'string' ? parsed(value) : value));
+}
+
+function parsed(text) {
+  if (!/^\s*[[{]/.test(text)) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+// What is sent as JSON says so, unless the settings do.
+function filledHeaders(headers, body, values) {
+  const filled = fillAll(headers ?? {}, values);
+  const isStated = Object.keys(filled).some((it) => it.toLowerCase() === 'content-type');
+  return isStated || body === undefined || typeof body === 'string' ? filled : { 'content-type': 'application/json', ...filled };
 }
 
 function send(url, options, body, timeout = 300_000) {

@@ -1,7 +1,16 @@
 // A prompt that is kept at Langfuse.
 import { fetchJson, fill } from './support.mjs';
 
+let kept;
+
 export default async function prompt({ vars }) {
+  kept ??= fetched();
+  const said = await kept;
+  if (typeof said === 'string') return fill(said, vars);
+  return said.filter((it) => it.role).map(({ role, content }) => ({ role, content: fill(content, vars) }));
+}
+
+async function fetched() {
   const { LANGFUSE_PUBLIC_KEY: open, LANGFUSE_SECRET_KEY: secret, LANGFUSE_HOST: host } = process.env;
   if (!open || !secret) throw new Error('there are no keys in LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY');
   const { name, ...which } = PROMPT;
@@ -11,6 +20,5 @@ export default async function prompt({ vars }) {
     method: 'GET',
     headers: { authorization: `Basic ${Buffer.from(`${open}:${secret}`).toString('base64')}` },
   });
-  if (typeof found.prompt === 'string') return fill(found.prompt, vars);
-  return found.prompt.filter((it) => it.role).map(({ role, content }) => ({ role, content: fill(content, vars) }));
+  return found.prompt;
 }

@@ -34,7 +34,10 @@ async function byReplicate(model, prompt, output) {
     await wait(1000);
     answer = await fetchJson(answer.urls.get, { method: 'GET', headers });
   }
-  if (answer.error) throw new Error(answer.error);
+  if (answer.error || answer.status !== 'succeeded') throw new Error(answer.error ?? `the guard model ended as ${answer.status}`);
   const [verdict, categories = ''] = [answer.output].flat().join('').trim().split('\n');
-  return verdict === 'safe' ? [] : categories.split(',').map((it) => it.trim()).filter(Boolean);
+  if (verdict === 'safe') return [];
+  if (verdict !== 'unsafe') throw new Error(`the guard model said neither safe nor unsafe: ${verdict.slice(0, 200)}`);
+  const named = categories.split(',').map((it) => it.trim()).filter(Boolean);
+  return named.length ? named : ['unsafe'];
 }

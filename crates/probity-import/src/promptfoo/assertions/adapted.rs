@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     cases::text,
     draft::Draft,
-    promptfoo::{Context, env, options::Helpers, providers::Place, transform},
+    promptfoo::{Context, adapters::can_fill, env, options::Helpers, providers::Place, transform},
 };
 
 const CLASSIFIER: &str = "classifier";
@@ -44,11 +44,22 @@ pub(super) fn made(name: &str, node: &Node, context: &mut Context<'_>) -> Option
                 context.lost(node, "assertion `webhook` without an address", "give it one");
                 return None;
             };
+            if !can_fill(&url) {
+                let what = format!("the template `{url}` of an assertion `webhook`");
+                context.lost(node, what, "write it with variables alone");
+                return None;
+            }
             let place = Place { backend: WEBHOOK, what: "the address under" };
             json!({ "url": place.url(&url, &node.span, context) })
         }
     };
     if let Some(asked) = node.get("provider").and_then(|it| asked(it, context)) {
+        let id = asked.get("provider").and_then(Value::as_str).unwrap_or_default();
+        if !can_ask(plain, id) {
+            let what = format!("assertion `{name}` by `{id}`");
+            context.lost(node, what, "write a scorer of your own, see docs/suites.md");
+            return None;
+        }
         extend(&mut config, &asked);
     }
     let kind = AssertionKind { test: AssertionTest::Scorer, negated: name != plain };
@@ -69,6 +80,24 @@ pub(super) fn made(name: &str, node: &Node, context: &mut Context<'_>) -> Option
         ..Assertion::new(kind)
     })
 }
+
+/// Whether the adapter of an assertion can ask a provider.
+fn can_ask(assertion: &str, id: &str) -> bool {
+    let starts = |all: &[&str]| all.iter().any(|it| id.starts_with(it));
+    let is_script = [".js", ".mjs", ".cjs"].iter().any(|it| id.ends_with(it));
+    match assertion {
+        CLASSIFIER => is_script || starts(CLASSIFIERS),
+        MODERATION => starts(&["openai:moderation", "replicate:moderation:"]),
+        _ => true,
+    }
+}
+
+/// Providers that classify texts.
+const CLASSIFIERS: &[&str] = &[
+    "huggingface:text-classification:",
+    "huggingface:token-classification:",
+    "huggingface:token-extraction:",
+];
 
 /// Variables that an adapter looks at.
 fn variables(adapter: &str) -> &'static [&'static str] {
@@ -128,11 +157,7 @@ pub(in crate::promptfoo) fn helper(
     let id = node.as_str().map(ToOwned::to_owned).or_else(|| text(node, "id"))?;
     let starts = |all: &[&str]| all.iter().any(|it| id.starts_with(it));
     let is_adapted = match embeds {
-        false => starts(&[
-            "huggingface:text-classification:",
-            "huggingface:token-classification:",
-            "huggingface:token-extraction:",
-        ]),
+        false => starts(CLASSIFIERS),
         true => {
             starts(&[
                 "huggingface:sentence-similarity:",

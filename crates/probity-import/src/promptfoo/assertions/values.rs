@@ -12,6 +12,7 @@ use probity_load::{
 use serde_json::Value;
 
 use super::{ADVICE, Context, nunjucks, transform};
+use crate::promptfoo::providers::seen_by_function;
 
 /// An assertion with its value and nothing else.
 pub(super) fn made(
@@ -230,7 +231,13 @@ fn script(
             Some(Assertion { value, ..Assertion::new(kind) })
         }
         true => {
-            let scorer = context.draft.scorer(&named);
+            let is_known = context.draft.scorers.iter().any(|it| it.node == named);
+            let path = code.trim_start_matches("file://");
+            let env = match is_known {
+                true => Vec::new(),
+                false => seen_by_function(path, "its scorer", node, context),
+            };
+            let scorer = context.draft.scorer(&named, env);
             let kind = AssertionKind { test: AssertionTest::Scorer, ..kind };
             Some(Assertion { value: Some(Value::String(scorer)), ..Assertion::new(kind) })
         }

@@ -17,7 +17,16 @@ use crate::{
 };
 
 /// Settings that a case can have.
-const CARRIED: &[&str] = &["temperature", "top_p", "max_tokens", "seed", "stop", "response_format"];
+const CARRIED: &[&str] = &[
+    "temperature",
+    "top_p",
+    "max_tokens",
+    "seed",
+    "stop",
+    "presence_penalty",
+    "frequency_penalty",
+    "response_format",
+];
 /// Settings that only providers of Google and AWS read.
 const ELSEWHERE: &[&str] = &[
     "maxTokens",
@@ -67,6 +76,8 @@ fn set(asked: &mut AskSpec, entry: &Entry, node: &Node, context: &mut Context<'_
         key @ "top_p" => sampling.top_p = context.number(node, key),
         key @ "max_tokens" => sampling.max_tokens = context.number(node, key),
         key @ "seed" => sampling.seed = context.number(node, key),
+        key @ "presence_penalty" => sampling.presence_penalty = context.number(node, key),
+        key @ "frequency_penalty" => sampling.frequency_penalty = context.number(node, key),
         key @ "stop" => sampling.stop = crate::cases::texts(node, key),
         _ => asked.response_format = response_format(&entry.node, context),
     }

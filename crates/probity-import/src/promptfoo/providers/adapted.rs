@@ -1,10 +1,17 @@
 //! Providers that an adapter asks: what has an interface that no backend speaks.
 
 use probity_core::located::{Node, NodeValue};
-use probity_load::{function::is_code, suite::BackendKind, template::names_only_env};
+use probity_load::{
+    function::is_code,
+    suite::BackendKind,
+    template::{names_only_env, texts_in},
+};
 use serde_json::{Map, Value};
 
-use super::{Described, Told, keys::Place};
+use super::{
+    Described, Told,
+    keys::{Place, is_address},
+};
 use crate::{
     draft::BackendDraft,
     promptfoo::{Context, adapters::can_fill, files::with_files, transform},
@@ -33,8 +40,6 @@ const OF_HTTP: &[&str] = &[
     "timeout",
     "signatureAuth",
     "tls",
-    "maxRetries",
-    "validateStatus",
 ];
 
 /// Variables that Azure's assistants and watsonx take from the environment.
@@ -108,11 +113,28 @@ pub(super) fn read(
             config.insert((*key).to_owned(), Value::from(value));
         }
     }
+    for key in filled_by(adapted.adapter) {
+        let texts = config.get(*key).map(texts_in).unwrap_or_default();
+        if let Some(text) = texts.iter().find(|it| !can_fill(it)) {
+            let what = format!("the template `{text}` in `{key}` of a provider");
+            context.lost(described.node, what, "write it with variables alone");
+            return None;
+        }
+    }
     backend.kind = BackendKind::Node;
     backend.adapter = Some(context.adapter(adapted.adapter));
     backend.config = config;
     backend.env = adapted.env.iter().map(|it| (*it).to_owned()).collect();
     Some(backend)
+}
+
+/// The settings whose templates an adapter fills in.
+fn filled_by(adapter: &str) -> &'static [&'static str] {
+    match adapter {
+        "websocket.mjs" => &["url", "messageTemplate", "headers"],
+        "browser.mjs" => &["steps"],
+        _ => &[],
+    }
 }
 
 /// Whether a provider of the user's own needs more of its connection than a backend of kind `http` has.
@@ -149,15 +171,6 @@ pub(super) fn http(
     backend.env = vec!["PROMPTFOO_JKS_PASSWORD".to_owned(), "PROMPTFOO_PFX_PASSWORD".to_owned()];
     backend.config = config;
     Some(backend)
-}
-
-fn texts_in(value: &Value) -> Vec<&str> {
-    match value {
-        Value::String(text) => vec![text],
-        Value::Array(items) => items.iter().flat_map(texts_in).collect(),
-        Value::Object(map) => map.values().flat_map(texts_in).collect(),
-        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
-    }
 }
 
 /// What an adapter is told of the settings of a provider: code and files by their paths from the suite, other
@@ -235,10 +248,13 @@ impl Telling<'_, '_> {
         };
         let place = Place { backend: self.backend, what: "the field" };
         let is_name = key.ends_with("Alias");
-        Some(Value::from(match is_name {
-            true => text,
-            false if text.contains("://") => place.url(&text, &node.span, self.context),
-            false => place.text(key, text, &node.span, self.context),
+        if is_name {
+            return Some(Value::from(text));
+        }
+        let text = place.text(key, text, &node.span, self.context);
+        Some(Value::from(match is_address(&text) {
+            true => place.url(&text, &node.span, self.context),
+            false => text,
         }))
     }
 }

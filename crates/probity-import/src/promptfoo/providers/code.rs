@@ -13,18 +13,17 @@ use serde_json::{Value, json};
 use super::{
     Described, Told,
     env::seen_by,
-    keys::{Place, without_keys},
+    keys::{Place, is_address, without_keys},
 };
 use crate::{
     draft::BackendDraft,
     promptfoo::{
         Context,
         transform::{self, is_typescript},
+        vars::{FUNCTION, claims_function},
     },
 };
 
-/// The key of a value that a function makes, as the adapter for it reads it.
-const FUNCTION: &str = "function";
 /// Keys of `config` that are about how promptfoo runs the code.
 const HOW: &[&str] = &["pythonExecutable", "workers", "timeout"];
 
@@ -68,19 +67,8 @@ pub(super) fn function(
     }
     backend.env = seen_by(path, context);
     note_seen(path, &backend, described.node, context);
-    let is_made = backend.config.values().any(is_made);
+    let is_made = backend.config.values().any(claims_function);
     Some(if is_made { configured(backend, context) } else { backend })
-}
-
-/// Whether functions make some of a value.
-fn is_made(value: &Value) -> bool {
-    match value {
-        Value::Array(items) => items.iter().any(is_made),
-        Value::Object(map) => {
-            map.len() == 1 && map.contains_key(FUNCTION) || map.values().any(is_made)
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
-    }
 }
 
 /// The same function, asked by an adapter that has the functions of its settings called before.
@@ -118,6 +106,9 @@ fn filled(
             from_file(node, text, place, context)
         }
         NodeValue::String(text) => match described.env.told(text) {
+            Told::Text(text) if is_address(&text) => {
+                Value::from(place.url(&text, &node.span, context))
+            }
             Told::Text(text) => Value::from(text.into_owned()),
             Told::Variable(name) => Value::from(format!("{{{{ env.{name} }}}}")),
             Told::Unknown(_) if template::names_only_env(text) => Value::from(text.clone()),
@@ -131,11 +122,18 @@ fn filled(
             items.iter().map(|it| filled(it, described, place, context)).collect()
         }
         NodeValue::Object(entries) => {
-            let pairs = entries.iter().map(|it| {
+            let mut map = serde_json::Map::new();
+            for it in entries {
+                if it.key == FUNCTION {
+                    let what = format!("the key `{FUNCTION}` of a `config`");
+                    context.lost(&it.node, what, "rename the key");
+                    continue;
+                }
                 let value = filled(&it.node, described, place, context);
-                (it.key.clone(), place.named(&it.key, value, &it.key_span, context))
-            });
-            Value::Object(pairs.collect())
+                let value = place.named(&it.key, value, &it.key_span, context);
+                map.insert(it.key.clone(), value);
+            }
+            Value::Object(map)
         }
         NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) => node.to_json(),
     }
@@ -144,7 +142,14 @@ fn filled(
 /// What stands in a file that the settings of a function name.
 fn from_file(node: &Node, named: &str, place: &Place<'_>, context: &mut Context<'_>) -> Value {
     let code = named.strip_prefix("file://").filter(|it| is_code(it));
-    let Some(code) = code else { return place.tree(node, context) };
+    let Some(code) = code else {
+        let value = place.tree(node, context);
+        if !claims_function(&value) {
+            return value;
+        }
+        context.lost(node, format!("the key `{FUNCTION}` in `{named}`"), "rename the key");
+        return Value::Null;
+    };
     match transform::reference(code, context) {
         Ok(named) => json!({ FUNCTION: named }),
         Err(error) => {
@@ -158,10 +163,30 @@ fn from_file(node: &Node, named: &str, place: &Place<'_>, context: &mut Context<
 fn note_seen(named: &str, backend: &BackendDraft, node: &Node, context: &mut Context<'_>) {
     let what = match backend.env.as_slice() {
         [] => format!("`{named}` sees no variables of the environment: none is found in its code"),
-        seen => format!("`{named}` sees these variables of the environment: {}", seen.join(", ")),
+        seen => seen_note(named, seen),
     };
     let advice = format!("add others that it needs to `env` of [backends.{}]", backend.name);
     context.assumed(node, what, advice);
+}
+
+fn seen_note(named: &str, seen: &[String]) -> String {
+    format!("`{named}` sees these variables of the environment: {}", seen.join(", "))
+}
+
+/// The variables that a function sees which is no provider, with a note if there are some. `place` says what
+/// in the suite names them.
+pub(in crate::promptfoo) fn seen_by_function(
+    named: &str,
+    place: &str,
+    node: &Node,
+    context: &mut Context<'_>,
+) -> Vec<String> {
+    let seen = seen_by(split_name(named).0, context);
+    if !seen.is_empty() {
+        let advice = format!("add others that it needs to `env` of {place}");
+        context.assumed(node, seen_note(named, &seen), advice);
+    }
+    seen
 }
 
 /// A program. It is given the prompt, the options and the context as arguments.

@@ -23,7 +23,7 @@ pub(super) fn seen_by(path: &str, context: &mut Context<'_>) -> Vec<String> {
     let mut waiting = VecDeque::from([first.clone()]);
     while let Some(file) = waiting.pop_front() {
         // What cannot be read names nothing that could be found.
-        let Ok(read) = context.source.text(&file) else { continue };
+        let Ok(read) = context.source.text_or_bytes(&file) else { continue };
         names.extend(names_in(&read.text));
         for candidates in imports_in(&read.text, &file, &first) {
             let found = candidates.into_iter().find(|it| context.source.has_file(it));
@@ -154,8 +154,12 @@ fn usable(name: &str) -> Option<String> {
     (is_name && !USUAL.contains(&name)).then(|| name.to_owned())
 }
 
+/// How far before `process.env` names are looked for that are taken out of it.
+const FARTHEST: usize = 2000;
+
 /// The names in `const { A, B: b } =` at the end of a text.
 fn taken_apart(before: &str) -> Vec<String> {
+    let before = &before[before.ceil_char_boundary(before.len().saturating_sub(FARTHEST))..];
     let inner = before.trim_end().strip_suffix('=').and_then(|it| it.trim_end().strip_suffix('}'));
     let Some((_, inner)) = inner.and_then(|it| it.rsplit_once('{')) else { return Vec::new() };
     let name = |it: &str| usable(it.split([':', '=']).next().unwrap_or_default().trim());

@@ -26,12 +26,35 @@ fn is_key(name: &str, value: &str) -> bool {
 }
 
 /// The id of a provider as people may see it: an address without its parameters, and without who asks.
-pub(super) fn shown(id: &str) -> String {
+pub(in crate::promptfoo) fn shown(id: &str) -> String {
     let Some((scheme, rest)) = id.split_once("://") else { return id.to_owned() };
     let rest = rest.split(['?', '#']).next().unwrap_or(rest);
     let end = rest.find('/').unwrap_or(rest.len());
     let host = rest[..end].rsplit('@').next().unwrap_or(rest);
     format!("{scheme}://{host}{}", &rest[end..])
+}
+
+/// Whether a text is an address and nothing else.
+pub(super) fn is_address(text: &str) -> bool {
+    text.split_once("://").is_some_and(|(scheme, rest)| {
+        let is_scheme = !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric());
+        is_scheme && !rest.is_empty() && !text.contains(char::is_whitespace)
+    })
+}
+
+/// Whether a text is an address with a key in it.
+pub(in crate::promptfoo) fn holds_key(text: &str) -> bool {
+    if !is_address(text) {
+        return false;
+    }
+    let rest = text.split_once("://").map_or("", |it| it.1);
+    let (authority, rest) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let query = rest.split_once('?').map_or("", |it| it.1).split('#').next().unwrap_or_default();
+    let is_secret = |it: &str| {
+        let (name, value) = it.split_once('=').unwrap_or((it, ""));
+        is_key(if is_key_of_url(name) { "key" } else { name }, value)
+    };
+    authority.contains('@') || query.split('&').any(is_secret)
 }
 
 /// Whether a parameter of an address is a key although its name does not say so.
@@ -52,7 +75,8 @@ pub(in crate::promptfoo) fn without_keys(
         NodeValue::Object(entries) => {
             let mut kept = Map::new();
             for entry in entries {
-                match entry.node.as_str().is_some_and(|it| is_key(&entry.key, it)) {
+                let is_secret = |it: &str| is_key(&entry.key, it) || holds_key(it);
+                match entry.node.as_str().is_some_and(is_secret) {
                     true => note_key(entry, named, context),
                     false => {
                         let value = without_keys(&entry.node, named, context);
@@ -137,9 +161,13 @@ impl Place<'_> {
             }
             None => it.to_owned(),
         };
-        let query: Vec<String> =
-            query.split('&').filter(|it| !it.is_empty()).map(parameter).collect();
-        let query = if query.is_empty() { String::new() } else { format!("?{}", query.join("&")) };
+        let query = match query.is_empty() {
+            true => String::new(),
+            false => {
+                let parameters: Vec<String> = query.split('&').map(parameter).collect();
+                format!("?{}", parameters.join("&"))
+            }
+        };
         let fragment = if fragment.is_empty() { String::new() } else { format!("#{fragment}") };
         format!("{scheme}{authority}{path}{query}{fragment}")
     }
@@ -211,6 +239,18 @@ mod tests {
             "webhook:https://h.example/x@y"
         );
         assert_eq!(shown("openai:gpt-4o"), "openai:gpt-4o");
+    }
+
+    #[test]
+    fn addresses_with_keys_are_told_from_texts() {
+        for text in ["https://u:p@h.example/", "https://h.example/t.csv?a=1&token=x", "wss://t@h"] {
+            assert!(holds_key(text), "{text}");
+        }
+        let code = "json.u.startsWith('https://') ? json.token === 'x' && json.b : ''";
+        for text in [code, "https://h.example/a@b?page=1", "https://h.example/?token={{ x }}"] {
+            assert!(!holds_key(text), "{text}");
+        }
+        assert!(!is_address(code) && is_address("https://h.example/?a=1&&b=2"));
     }
 
     #[test]

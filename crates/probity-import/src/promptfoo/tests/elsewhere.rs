@@ -6,7 +6,13 @@ use probity_core::located::Node;
 use serde_json::{Value, json};
 
 use super::Generator;
-use crate::{draft::DatasetRef, promptfoo::Context};
+use crate::{
+    draft::DatasetRef,
+    promptfoo::{
+        Context,
+        providers::{holds_key, shown},
+    },
+};
 
 /// Whether a file is a workbook. A sheet of it may be named after it.
 pub(super) fn is_workbook(name: &str) -> bool {
@@ -26,6 +32,11 @@ pub(super) fn fetched(node: &Node, named: &str, context: &mut Context<'_>) -> Op
     } else {
         ("sheet.mjs", json!({ "url": table_address(named)? }), &[][..])
     };
+    if holds_key(named) {
+        let what = format!("tests from `{}`, whose address has a key in it", shown(named));
+        context.lost(node, what, "save it as a file, and name that");
+        return None;
+    }
     let what = format!("`{named}` is fetched when the suite is run");
     context.assumed(
         node,

@@ -16,7 +16,7 @@ pub(super) fn settle(tests: &mut Tests, context: &mut Context<'_>) {
     let is_rubric = |it: &Assertion| it.kind.test == AssertionTest::LlmRubric;
     let runs_code = |it: &Assertion| it.kind.test.runs_code();
     let says_refusal = |it: &Assertion| it.kind.test == AssertionTest::IsRefusal;
-    let Tests { cases, functions, setup: shared } = tests;
+    let Tests { cases, functions, setup: shared, provider: _ } = tests;
     let inherited = shared.assertions.clone();
     let says = |test: &Test, is: &dyn Fn(&Assertion) -> bool| {
         assertions::any(&test.case.case.criteria.assertions, is)

@@ -1,6 +1,7 @@
 //! What people write in configurations, as far as promptfoo's own documents do not say it.
 
 use super::*;
+use crate::draft::DatasetRef;
 
 /// A configuration with one provider, and one test with these options.
 fn with_options(provider: &str, options: &str) -> (String, String) {
@@ -63,7 +64,7 @@ providers:
   - id: https://app.example/ask
     config:
       headers: { x-session: "{{ session_key }}" }
-      body: { q: "{{ prompt }}", id: "eval-{{ context.uuid }}", note: "{{ note }}" }
+      body: { q: "{{ prompt }}", id: "eval-{{ context.uuid }}", note: "{{ note }}", of: "{{ user.id }}" }
 tests:
   - vars: { note: "see {{ topic }} and {{ nothing }}", topic: tea, user: { name: Ann } }
   - vars: { note: plain }
@@ -71,7 +72,7 @@ tests:
     let all = suite(config, &[]);
     assert!(!all.contains("lost"), "{all}");
     let vars = all.lines().find(|it| it.starts_with("prompt_vars")).unwrap_or_default();
-    insta::assert_snapshot!(vars, @r#"prompt_vars = { context = { uuid = "" }, nothing = "", session_key = "", topic = "", user = { name = "", vip = "" } }"#);
+    insta::assert_snapshot!(vars, @r#"prompt_vars = { context = { uuid = "" }, nothing = "", session_key = "", topic = "", user = { name = "", vip = "", id = "" } }"#);
 }
 
 #[test]
@@ -195,4 +196,145 @@ fn files_that_are_not_utf_8_are_read_as_promptfoo_reads_them() {
     assert_eq!(notes.losses(), 0, "{}", told(&notes));
     assert!(told(&notes).contains("`a.txt` is not UTF-8"), "{}", told(&notes));
     assert_eq!(draft.datasets[0].cases[0].case.prompt_vars["t"], "caf\u{fffd}");
+}
+
+/// Who is asked what, and the notes.
+fn asked(config: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("promptfooconfig.yaml"), config).unwrap();
+    let Outcome { draft, notes, .. } = import(folder.path(), &Options::default()).unwrap();
+    let mut shown = told(&notes);
+    for runner in &draft.runners {
+        let is_its = |name: &str| runner.dataset.contains(&DatasetRef::Draft(name.to_owned()));
+        let dataset = draft.datasets.iter().find(|it| is_its(&it.name)).unwrap();
+        let ids: Vec<&str> = dataset.cases.iter().map(|it| it.case.id.as_str()).collect();
+        let variants: Vec<&str> = runner.prompts.iter().map(|it| it.name.as_str()).collect();
+        let _ = writeln!(shown, "{ids:?} with {variants:?} of {:?}", runner.backends);
+    }
+    shown
+}
+
+#[test]
+fn a_test_with_a_provider_of_its_own_is_asked_of_it_alone() {
+    let config = r#"
+prompts: ["{{q}}", { raw: "Please: {{q}}", label: kind }]
+providers:
+  - { id: openai:gpt-4o-mini, prompts: [kind] }
+  - openai:gpt-4o
+tests:
+  - { description: usual, vars: { q: a } }
+  - { description: other, vars: { q: b }, provider: anthropic:messages:claude-sonnet-4-5 }
+  - description: warm
+    vars: { q: c }
+    provider: { id: openai:gpt-4.1, config: { temperature: 0.7 } }
+  - { description: again, vars: { q: d }, provider: anthropic:messages:claude-sonnet-4-5 }
+  - { description: known, vars: { q: e }, provider: openai:gpt-4o }
+  - { description: ignored, vars: { q: f }, provider: { openai:gpt-4.1: { config: {} } } }
+  - { description: gone, vars: { q: g }, provider: "openai:realtime:gpt-4o" }
+"#;
+    insta::assert_snapshot!(asked(config), @r#"
+    14: promptfoo ignores `provider` of a test, too (name the provider with its `id`)
+    lost 15: provider `openai:realtime:gpt-4o` is speech, which no backend is (describe another backend, see docs/suites.md)
+    8: `anthropic:messages:claude-sonnet-4-5` is asked these tests once; promptfoo asks it 2 times, once for each provider (set `repeat` of the runner to ask it again)
+    9: `openai:gpt-4.1` is asked these tests once; promptfoo asks it 2 times, once for each provider (set `repeat` of the runner to ask it again)
+    13: `openai:gpt-4o` is asked these tests once; promptfoo asks it 2 times, once for each provider (set `repeat` of the runner to ask it again)
+    ["usual", "ignored"] with ["kind"] of ["gpt-4o-mini"]
+    ["usual", "ignored"] with ["prompt-1", "kind"] of ["gpt-4o"]
+    ["other", "again"] with ["prompt-1", "kind"] of ["claude-sonnet-4-5"]
+    ["warm"] with ["prompt-1", "kind"] of ["gpt-4.1"]
+    ["known"] with ["prompt-1", "kind"] of ["gpt-4o"]
+    "#);
+}
+
+#[test]
+fn the_provider_of_all_tests_is_asked_unless_a_test_names_another() {
+    let config = r#"
+prompts: ["{{q}}"]
+providers: [openai:gpt-4o-mini]
+defaultTest: { provider: openai:gpt-4o, options: { temperature: 0.2 } }
+tests:
+  - { description: usual, vars: { q: a } }
+  - { description: other, vars: { q: b }, provider: openai:gpt-4o-mini }
+"#;
+    insta::assert_snapshot!(asked(config), @r#"
+    ["usual"] with ["prompt-1"] of ["gpt-4o"]
+    ["other"] with ["prompt-1"] of ["gpt-4o-mini"]
+    "#);
+}
+
+#[test]
+fn data_is_never_taken_for_a_function() {
+    let config = r#"
+prompts: ["{{ call.function }}"]
+providers: [echo]
+tests: [{ vars: { call: { function: ../outside.py } } }]
+"#;
+    let all = suite(config, &[]);
+    assert!(!all.contains("adapters/") && !all.contains("lost"), "{all}");
+    let claimed = config.replace("{ function:", "{ \"probity:function\":");
+    let all = suite(&claimed, &[]);
+    assert!(all.contains("lost 4: a value with the key `probity:function`"), "{all}");
+}
+
+#[test]
+fn a_key_in_the_address_of_tests_is_neither_copied_nor_shown() {
+    let config = "prompts: [hi]\nproviders: [echo]\n\
+                  tests: [https://h.example/t.csv?token=SECRET, https://h.example/t.csv]\n";
+    let all = suite(config, &[]);
+    assert!(!all.contains("SECRET"), "{all}");
+    assert!(all.contains("lost 3: tests from `https://h.example/t.csv`"), "{all}");
+    assert!(all.contains("url = \"https://h.example/t.csv\""), "{all}");
+}
+
+#[test]
+fn conversations_keep_what_their_tests_ask_for_or_say_why_not() {
+    let config = |tests: &str| {
+        let prompt = r#"'[{% for it in _conversation %}{"role": "user", "content": {{ it.input | dump }}}, {"role": "assistant", "content": {{ it.output | dump }}}, {% endfor %}{"role": "user", "content": {{ q | dump }}}]'"#;
+        format!("prompts: [{prompt}]\nproviders: [openai:gpt-4o]\ntests:\n{tests}")
+    };
+    let import_of = |tests: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("promptfooconfig.yaml"), config(tests)).unwrap();
+        import(folder.path(), &Options::default())
+    };
+    let warm = "  - { vars: { q: a }, options: { temperature: 0.7 } }\n";
+    let Outcome { draft, notes, .. } = import_of(&warm.repeat(2)).unwrap();
+    let case = &draft.datasets[0].cases[0].case;
+    assert_eq!((case.conversation.turns.len(), case.ask.sampling.temperature), (2, Some(0.7)));
+    assert_eq!(notes.losses(), 0, "{}", told(&notes));
+    for (other, why) in [
+        ("  - { vars: { q: b } }\n", "its tests ask for different settings"),
+        (
+            "  - { vars: { q: b }, options: { repeat: 2, temperature: 0.7 } }\n",
+            "tests of one conversation are judged or asked in different ways",
+        ),
+        (
+            "  - { vars: { q: b }, providerOutput: x, metadata: { conversationId: y } }\n",
+            "its tests bring their replies",
+        ),
+    ] {
+        let said = match import_of(&format!("{warm}{other}")) {
+            Ok(Outcome { notes, .. }) | Err(ImportError::Shape { notes, .. }) => told(&notes),
+            Err(error) => error.to_string(),
+        };
+        assert!(said.contains(why), "{said}");
+    }
+}
+
+#[test]
+fn an_id_may_have_a_variable_of_the_environment_that_is_no_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let config =
+        "prompts: [hi]\nproviders: [\"openai:chat:{{env.MODEL}}\", \"openai:{{env.A_KEY}}\"]\n";
+    fs::write(folder.path().join("promptfooconfig.yaml"), config).unwrap();
+    let variable = |name: &str| Some(format!("{}-4o", name.to_lowercase()));
+    let options = Options { variable: Some(variable), ..Options::default() };
+    let Outcome { draft, notes, .. } = import(folder.path(), &options).unwrap();
+    assert_eq!(draft.backends[0].model.as_deref(), Some("model-4o"));
+    let said = told(&notes);
+    assert!(
+        said.contains("provider `openai:chat:{{env.MODEL}}` is `openai:chat:model-4o`"),
+        "{said}"
+    );
+    assert!(said.contains("nobody knows what `A_KEY` is") && !said.contains("a_key-4o"), "{said}");
 }

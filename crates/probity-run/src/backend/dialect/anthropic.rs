@@ -54,6 +54,8 @@ fn fields(wanted: &Wanted<'_>) -> Fields {
         ("seed", sampling.seed.is_some()),
         ("response_format", response_format.is_some()),
         ("logprobs", sampling.logprobs == Some(true)),
+        ("presence_penalty", sampling.presence_penalty.is_some()),
+        ("frequency_penalty", sampling.frequency_penalty.is_some()),
     ];
     (fields, not_applied(&unknown))
 }

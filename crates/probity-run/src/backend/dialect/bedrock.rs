@@ -72,8 +72,12 @@ fn fields(wanted: &Wanted<'_>) -> Fields {
     let mut fields = Map::new();
     put(&mut fields, "inferenceConfig", (!inference.is_empty()).then_some(inference));
     put(&mut fields, "outputConfig", response_format.map(output_config));
-    let unknown =
-        [("seed", sampling.seed.is_some()), ("logprobs", sampling.logprobs == Some(true))];
+    let unknown = [
+        ("seed", sampling.seed.is_some()),
+        ("logprobs", sampling.logprobs == Some(true)),
+        ("presence_penalty", sampling.presence_penalty.is_some()),
+        ("frequency_penalty", sampling.frequency_penalty.is_some()),
+    ];
     (fields, not_applied(&unknown))
 }
 

@@ -57,6 +57,8 @@ fn fields(wanted: &Wanted<'_>) -> Fields {
     put(&mut generation, "maxOutputTokens", sampling.max_tokens);
     put(&mut generation, "seed", sampling.seed);
     put(&mut generation, "stopSequences", some_list(&sampling.stop));
+    put(&mut generation, "presencePenalty", sampling.presence_penalty);
+    put(&mut generation, "frequencyPenalty", sampling.frequency_penalty);
     if let Some(format) = response_format {
         put(&mut generation, "responseMimeType", Some("application/json"));
         put(&mut generation, "responseJsonSchema", format.schema().cloned());

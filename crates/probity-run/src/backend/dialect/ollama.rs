@@ -74,6 +74,8 @@ fn fields(wanted: &Wanted<'_>) -> Fields {
     put(&mut options, "num_predict", sampling.max_tokens);
     put(&mut options, "seed", sampling.seed);
     put(&mut options, "stop", some_list(&sampling.stop));
+    put(&mut options, "presence_penalty", sampling.presence_penalty);
+    put(&mut options, "frequency_penalty", sampling.frequency_penalty);
     let mut fields = Map::new();
     put(&mut fields, "model", *model);
     put(&mut fields, "stream", Some(false));

@@ -48,6 +48,8 @@ pub(super) fn fields(wanted: &Wanted<'_>) -> Fields {
     }
     put(&mut fields, "stop", some_list(&sampling.stop));
     put(&mut fields, "logprobs", sampling.logprobs);
+    put(&mut fields, "presence_penalty", sampling.presence_penalty);
+    put(&mut fields, "frequency_penalty", sampling.frequency_penalty);
     let format = response_format.map(|format| match format {
         ResponseFormat::Json => json!({ "type": "json_object" }),
         ResponseFormat::Schema(format) => match format.get("type") {

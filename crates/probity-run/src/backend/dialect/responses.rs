@@ -52,7 +52,12 @@ fn fields(wanted: &Wanted<'_>) -> Fields {
     }
     // Every case stands alone, and nobody looks at it again.
     put(&mut fields, "store", Some(false));
-    let unknown = [("seed", sampling.seed.is_some()), ("stop", !sampling.stop.is_empty())];
+    let unknown = [
+        ("seed", sampling.seed.is_some()),
+        ("stop", !sampling.stop.is_empty()),
+        ("presence_penalty", sampling.presence_penalty.is_some()),
+        ("frequency_penalty", sampling.frequency_penalty.is_some()),
+    ];
     (fields, not_applied(&unknown))
 }
 

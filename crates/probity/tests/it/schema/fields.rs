@@ -277,6 +277,8 @@ max_tokens = 1
 seed = 1
 stop = ["END"]
 logprobs = true
+presence_penalty = 0.5
+frequency_penalty = -0.5
 response_format = { type = "object" }
 extra_body = { cache = false }
 stream = true
@@ -364,7 +366,7 @@ system = "s"
 examples = "d.jsonl"
 examples_k = 0
 examples_seed = 1
-settings = { temperature = 0, top_p = 1, max_tokens = 1, seed = 1, stop = ["x"], logprobs = true }
+settings = { temperature = 0, top_p = 1, max_tokens = 1, seed = 1, stop = ["x"], logprobs = true, presence_penalty = 1, frequency_penalty = 1 }
 [[runners.prompts]]
 name = "talk"
 messages = [

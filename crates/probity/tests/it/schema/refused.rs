@@ -109,6 +109,8 @@ const EVIDENCE: &[&str] = &[
     "settings",
     "temperature",
     "top_p",
+    "presence_penalty",
+    "frequency_penalty",
     "max_tokens",
     "seed",
     "stop",

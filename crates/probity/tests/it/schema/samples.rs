@@ -289,6 +289,8 @@ fn sampling() -> Sampling {
         seed: Some(1),
         stop: vec![text("x")],
         logprobs: Some(true),
+        presence_penalty: Some(0.5),
+        frequency_penalty: Some(0.5),
     }
 }
 
