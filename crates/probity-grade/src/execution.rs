@@ -32,6 +32,7 @@ use paths::ExpectedPath;
 const EXIT_CODE: &str = "exit_code";
 const STDOUT: &str = "stdout";
 const STDERR: &str = "stderr";
+const PATH: &str = "path";
 const UNCHANGED: &str = "unchanged";
 /// The score of a reply with nothing in it to execute.
 pub(crate) const EXECUTION: &str = "execution";
@@ -146,7 +147,7 @@ impl ExecutionExpectation {
         let in_worlds = InWorlds { worlds: &executed.worlds };
         let mut scores = Vec::new();
         if let Some(codes) = self.criteria.exit_codes() {
-            scores.push(in_worlds.score(EXIT_CODE, |it| exit(it, &codes)));
+            scores.push(in_worlds.score(EXIT_CODE, EXIT_CODE, |it| exit(it, &codes)));
         }
         if let Some(stdout) = &self.stdout {
             scores.extend(in_worlds.texts(STDOUT, stdout, reply, |it| &it.stdout));
@@ -155,11 +156,13 @@ impl ExecutionExpectation {
             scores.extend(in_worlds.texts(STDERR, stderr, reply, |it| &it.stderr));
         }
         for path in &self.paths {
-            scores.push(in_worlds.score(path.score_name(), |it| path.judge(it, reply)));
+            scores.push(in_worlds.score(PATH, path.score_name(), |it| path.judge(it, reply)));
         }
         if let Some(unchanged) = &self.criteria.unchanged {
             let named: Vec<&str> = self.paths.iter().map(|it| it.path.as_str()).collect();
-            scores.push(in_worlds.score(UNCHANGED, |it| paths::unchanged(it, unchanged, &named)));
+            scores.push(
+                in_worlds.score(UNCHANGED, UNCHANGED, |it| paths::unchanged(it, unchanged, &named)),
+            );
         }
         Ok(scores)
     }
@@ -275,6 +278,7 @@ impl InWorlds<'_> {
     /// A score that passes if nothing is wrong in any world.
     fn score(
         self,
+        kind: &'static str,
         name: impl Into<Cow<'static, str>>,
         judge: impl Fn(&ExecutedIn) -> Result<(), String>,
     ) -> Score {
@@ -283,7 +287,7 @@ impl InWorlds<'_> {
             [_] => why,
             _ => format!("{why} (in the world `{}`)", world.world),
         });
-        Score::new(name, reason)
+        Score { name: name.into(), ..Score::new(kind, reason) }
     }
 
     /// The scores of a text: one, or one for each assertion about it.
@@ -296,12 +300,12 @@ impl InWorlds<'_> {
     ) -> Vec<Score> {
         match expected {
             ExpectedText::Is(expected) => {
-                vec![self.score(what, |it| is(expected, what, text(it)))]
+                vec![self.score(what, what, |it| is(expected, what, text(it)))]
             }
             ExpectedText::All(all) => {
                 let score = |it: &CompiledAssertion| {
-                    let score = self
-                        .score(score_name(what, it), |world| holds(it, what, text(world), reply));
+                    let name = score_name(what, it);
+                    let score = self.score(what, name, |world| holds(it, what, text(world), reply));
                     Score { weight: it.weight(), ..score }
                 };
                 all.iter().map(score).collect()
@@ -331,15 +335,19 @@ fn exit(world: &ExecutedIn, codes: &[u8]) -> Result<(), String> {
 
 /// Whether a text is the expected one.
 fn is(expected: &str, what: &str, text: &Stream) -> Result<(), String> {
-    let trimmed = |text: &str| text.trim_end_matches(['\r', '\n']).to_owned();
-    let (expected, found) = (trimmed(expected), trimmed(&text.text));
+    let (expected, found) = (without_line_ends(expected), without_line_ends(&text.text));
     if text.is_cut {
         return Err(format!("{what} has {} bytes, more than are compared", text.bytes));
     }
     match expected == found {
         true => Ok(()),
-        false => Err(format!("{what}: {}", text_difference(&[expected], &found))),
+        false => Err(format!("{what}: {}", text_difference(&[expected], found))),
     }
+}
+
+/// A text without the line ends at its end.
+fn without_line_ends(text: &str) -> &str {
+    text.trim_end_matches(['\r', '\n'])
 }
 
 /// Whether an assertion holds of a text.
@@ -350,7 +358,8 @@ fn holds(
     reply: &Reply<'_, '_>,
 ) -> Result<(), String> {
     // What an assertion takes out of a text is of no use to anybody here.
-    let score = assertion.score(&reply.with_text(&text.text), &mut Told::default());
+    let score =
+        assertion.score(&reply.with_text(without_line_ends(&text.text)), &mut Told::default());
     match score.passed {
         true => Ok(()),
         false => Err(match score.reason {

@@ -114,7 +114,7 @@ fn what_a_command_does_decides() {
             json!({ "world": "texts", "unchanged": ["words"] }),
         ),
         ("time", &*fenced("while :; do :; done"), json!({ "timeout": "300ms" })),
-        ("prose", "I would not know how to do that in this place.", json!({})),
+        ("prose", "```sh\n# first\n\n# second\n```", json!({})),
     ];
     let project = check(
         &cases,
@@ -136,8 +136,12 @@ fn what_a_command_does_decides() {
             ("created", "fail", "`words` was there before, expected it to be created"),
             ("changed", "fail", "`words` is unchanged, expected it to change"),
             ("deleted", "fail", "`words` is missing: it was deleted"),
-            ("folder", "fail", "`/home/ada/d/e` was created, expected `d` to be unchanged"),
-            ("others", "fail", "`/home/ada/d` was created, expected nothing to change there"),
+            ("folder", "fail", "`/home/ada/nothing/d/e` was created, expected `d` to be unchanged"),
+            (
+                "others",
+                "fail",
+                "`/home/ada/nothing/d` was created, expected nothing to change there",
+            ),
             (
                 "kept",
                 "fail",
@@ -207,7 +211,7 @@ fn a_script_is_put_into_a_file_and_run() {
             (
                 "wrong",
                 "fail",
-                "stdout: expected `6`, got `5`; `/home/ada/log` was created, expected nothing to change there",
+                "stdout: expected `6`, got `5`; `/home/ada/nothing/log` was created, expected nothing to change there",
             ),
             ("files", "pass", "`execution` holds"),
         ],
@@ -323,6 +327,10 @@ fn a_run_that_is_killed_leaves_no_process_and_goes_on() {
         let project = project(&server, &cases, "");
         let mut child = start(&project, &[]);
         wait_until("the command", || processes(&slow.replace(' ', "\0")) > 0);
+        let recorded = || project.run(&["show", "latest", "--json"]).stdout;
+        wait_until("the other case", || {
+            String::from_utf8_lossy(&recorded()).contains("\"case_id\":\"b\"")
+        });
         signal(name, child.id());
         child.wait().unwrap();
         wait_until("the end of the command", || processes(&slow.replace(' ', "\0")) == 0);

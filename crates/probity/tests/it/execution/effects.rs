@@ -122,13 +122,14 @@ fn a_deciding_execution_passes_and_fails_commands_and_is_not_repeated() {
         "{}",
         reason("other")
     );
-    let report = project.run(&["report", "latest", "--format", "markdown"]);
-    let report = String::from_utf8(report.stdout).unwrap();
-    assert!(report.contains("they do not do the same in the world"), "{report}");
+    project.run(&["report", "-o", "report.md", "-o", "report.html"]);
+    for name in ["report.md", "report.html"] {
+        let report = project.read(name);
+        assert!(report.contains("they do not do the same in the world"), "{report}");
+    }
     // Judging again needs no sandbox.
     check_export(&project);
-    let ran = without_sandbox(&project, &["rescore"]);
-    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    without_sandbox(&project, &["rescore"]);
     assert_eq!(verdicts(&project), decided);
 }
 
