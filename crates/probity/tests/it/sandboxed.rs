@@ -148,7 +148,8 @@ fn what_is_in_the_way_of_a_sandbox_is_said() {
 #[test]
 #[ignore = "needs Claude Code: scripts/real-model-test --claude installs it and runs this"]
 fn the_real_claude_works_in_the_sandbox() {
-    let claude = std::env::var("PROBITY_CLAUDE").expect("PROBITY_CLAUDE is where it is installed");
+    let claude = std::env::var_os("PROBITY_CLAUDE").expect("PROBITY_CLAUDE says where it is");
+    let claude = claude.display();
     let outside = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = outside.local_addr().unwrap().port();
     let try_out = format!(
