@@ -144,21 +144,29 @@ fn what_is_in_the_way_of_a_sandbox_is_said() {
     assert!(said.contains("files of this machine are not seen in the sandbox"), "{said}");
 }
 
-/// The real program, asked by a server that has it write a file and look for a way out.
+/// The real program, asked by a server that has it change a file and look for a way out.
 #[test]
 #[ignore = "needs Claude Code: scripts/real-model-test --claude installs it and runs this"]
 fn the_real_claude_works_in_the_sandbox() {
-    let claude = std::env::var("PROBITY_CLAUDE").expect("PROBITY_CLAUDE is where it is installed");
+    let claude = std::env::var_os("PROBITY_CLAUDE").expect("PROBITY_CLAUDE says where it is");
+    let claude = claude.display();
     let outside = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = outside.local_addr().unwrap().port();
-    let command = format!(
-        "sed -i s/alpha/omega/ short.txt; cat short.txt; id -u; (exec 3<>/dev/tcp/127.0.0.1/{port}) 2>&1 | grep -o 'Permission denied'; (exec 3<>/dev/tcp/1.1.1.1/443) 2>&1 | grep -o 'Permission denied'"
+    let try_out = format!(
+        "cat short.txt; id -u; for at in 127.0.0.1/{port} 1.1.1.1/443; do (exec 3<>/dev/tcp/$at) 2> /dev/null || echo cut off; done"
     );
-    let write = json!({ "file_path": "/home/ada/texts/made.txt", "content": "made by a tool\n" });
-    let script = Script::default()
-        .rule(Rule::new(When::Requests(1..2), Answer::call("Write", write)))
-        .rule(Rule::new(When::Requests(2..3), Answer::call("Bash", json!({ "command": command }))))
-        .rule(Rule::new(When::Any, Answer::text("all done")));
+    let file = "/home/ada/texts/short.txt";
+    let edit = json!({ "file_path": file, "old_string": "alpha", "new_string": "omega" });
+    let calls = [
+        Answer::call("Read", json!({ "file_path": file })),
+        Answer::call("Edit", edit),
+        Answer::call("Bash", json!({ "command": try_out })),
+    ];
+    let mut script = Script::default();
+    for (number, call) in (1..).zip(calls) {
+        script = script.rule(Rule::new(When::Requests(number..number + 1), call));
+    }
+    let script = script.rule(Rule::new(When::Any, Answer::text("all done")));
     let server = FakeServer::start(script);
     let backend = format!(
         "kind = \"claude\"\ncommand = [\"{claude}\"]\nmodel = \"fake-small\"\nbase_url = \"{}\"\napi_key_env = \"STAND_IN_KEY\"\ntimeout = \"50s\"\nsandbox = {{ world = \"texts\" }}",
@@ -175,12 +183,11 @@ fn the_real_claude_works_in_the_sandbox() {
         .flat_map(|it| it["content"].as_array().cloned().unwrap_or_default())
         .filter(|it| it["type"] == "tool_result")
         .collect();
-    assert_eq!(results.len(), 2, "{results:?}");
+    assert_eq!(results.len(), 3, "{results:?}");
     assert!(results.iter().all(|it| it["is_error"] != true), "{results:?}");
-    let told = results[1]["content"].to_string();
-    assert!(told.contains("omega") && told.contains("1000"), "{told}");
-    assert_eq!(told.matches("Permission denied").count(), 2, "{told}");
-    assert!(!fs::exists("/home/ada/texts/made.txt").unwrap(), "it is on the host");
+    let told = results[2]["content"].as_str().unwrap();
+    assert_eq!(told.trim_end(), "omega\nbeta\ngamma\n1000\ncut off\ncut off");
+    assert!(!fs::exists(file).unwrap(), "it is on the host");
     outside.set_nonblocking(true).unwrap();
     assert!(outside.accept().is_err(), "somebody came");
 }
