@@ -112,6 +112,9 @@ impl ExecutionExpectation {
             }
             None => {
                 let found = extract(reply).ok_or("the reply has no shell command")?;
+                if found.command.contains('\0') {
+                    return Err("the command in the reply has a NUL in it".to_owned());
+                }
                 (found.command.into_owned(), None)
             }
         };

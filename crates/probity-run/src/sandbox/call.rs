@@ -16,8 +16,8 @@ use super::{Ground, chain};
 
 /// Bytes of an output or of a file that are recorded.
 const KEPT: usize = 256 << 10;
-/// Changes that are recorded.
-const MOST_CHANGES: usize = 1_000;
+/// Changes that are recorded: more than the limits of an execution let it make.
+const MOST_CHANGES: usize = 50_000;
 /// Puts a file into a world: its path is the first argument, its content the input.
 const WRITE: &str = "mkdir -p -- \"$(dirname -- \"$1\")\" && cat > \"$1\"";
 
@@ -126,7 +126,7 @@ pub(super) fn execute_in(
     };
     let found = looks.into_iter().zip(seen).map(|(path, look)| found(path, look));
     let paths: BTreeMap<String, PathFound> = call.looks.iter().cloned().zip(found).collect();
-    Ok(record(prepared, came, paths, given))
+    record(prepared, came, paths, given)
 }
 
 /// Writes the code of the reply, and says what that changes.
@@ -153,10 +153,14 @@ fn record(
     came: Execution,
     paths: BTreeMap<String, PathFound>,
     given: &[Change],
-) -> ExecutedIn {
+) -> Result<ExecutedIn, String> {
     let Execution { end, stdout, stderr, changes, refused, took_us } = came;
-    let changes = changes.into_iter().filter_map(|it| since(it, given));
-    ExecutedIn {
+    let changes: Vec<_> = changes.into_iter().filter_map(|it| since(it, given)).collect();
+    // A change that is missing would be taken for none.
+    if changes.len() > MOST_CHANGES {
+        return Err(format!("{} paths are different, more than can be judged", changes.len()));
+    }
+    Ok(ExecutedIn {
         world: prepared.name.clone(),
         digest: prepared.digest.clone(),
         end: match end {
@@ -168,10 +172,10 @@ fn record(
         stdout: kept(stdout),
         stderr: kept(stderr),
         paths,
-        changes: changes.take(MOST_CHANGES).collect(),
+        changes,
         refused,
         took_ms: took_us / 1000,
-    }
+    })
 }
 
 /// What has changed since the world was given what the case puts into it. A new time or owner alone is no change.

@@ -10,6 +10,7 @@ use std::{
 
 use rustix::{
     fs::{MemfdFlags, Mode, OFlags, SealFlags, SeekFrom},
+    io::Errno,
     mount::{MountFlags, UnmountFlags},
     net::{
         RecvAncillaryBuffer, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
@@ -89,8 +90,13 @@ fn enter(is_new: bool) -> Result<(), String> {
 
 /// Lives until the command has ended.
 fn live(program: &Program, job: &Job, start: &Start) -> Result<(), String> {
-    rustix::process::chdir(&*job.directory)
-        .doing(&format!("changing to the directory {} of the world", job.directory))?;
+    match rustix::process::chdir(&*job.directory) {
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS | Errno::LOOP) if job.may_be_gone => {
+            rustix::process::chdir("/")
+        }
+        changed => changed,
+    }
+    .doing(&format!("changing to the directory {} of the world", job.directory))?;
     give_up_rights().doing("giving up capabilities")?;
     wall::enclose(job.is_open).doing("enclosing the world (Landlock)")?;
     let listener = filter::install().doing("filtering system calls (seccomp)")?;
@@ -119,7 +125,7 @@ fn give_up_rights() -> rustix::io::Result<()> {
     for capability in CapabilitySet::all().iter() {
         // A kernel may know fewer.
         match rustix::thread::remove_capability_from_bounding_set(capability) {
-            Err(rustix::io::Errno::INVAL) | Ok(()) => {}
+            Err(Errno::INVAL) | Ok(()) => {}
             Err(error) => return Err(error),
         }
     }
@@ -136,7 +142,7 @@ fn bury_until(command: Pid) -> rustix::io::Result<End> {
     loop {
         match rustix::process::wait(WaitOptions::empty()) {
             Ok(Some((pid, status))) if pid == command => return Ok(end_of(status)),
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error),
         }
     }
