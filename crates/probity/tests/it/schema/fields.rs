@@ -524,8 +524,14 @@ fn a_suite_has_every_property_of_its_schema_and_the_loader_knows_them_all() {
     assertions.push(rubric_assertion());
     assertions.push(score_assertion());
     assertions.extend(tool_assertions());
-    let common = json!({ "backends": { "b": { "kind": "echo" } }, "runners": [
-        { "name": "r", "dataset": "d", "extract": case["extract"], "assert": assertions }] });
+    let grading = json!({ "execution": "assist", "sandbox": "required" });
+    let executed = json!({
+        "worlds": [{ "file": "w.toml", "text": "name = 'w'" }], "files": { "f": "x" }, "setup": "true",
+        "file": "a", "run": "sh a", "stdin": "x", "timeout": "1s", "exit_code": 0, "stdout": "x", "stderr": "",
+        "paths": { "p": { "state": "created", "content": "x", "mode": "600" } }, "unchanged": true });
+    let common = json!({ "backends": { "b": { "kind": "echo" } }, "grading": grading, "runners": [
+        { "name": "r", "dataset": "d", "extract": case["extract"], "assert": assertions, "execution": executed },
+        { "name": "s", "dataset": "d", "execution": { "world": "empty" } }] });
     // JSON is YAML as well.
     let text = common.to_string();
     assert!(is_sound_in("suite.yaml", &text), "the loader is not content with\n{text}");
