@@ -174,7 +174,7 @@ mod tests {
         let text = "e\u{301}".to_owned() + &"\u{301}".repeat(1_000_000);
         assert_eq!(one_line(&text, 10).chars().count(), 57);
         assert!(one_line(&text, 10).ends_with('…'));
-        assert_eq!(fitted(&text, 1).chars().count(), 21);
+        assert_eq!(fitted(&text, 2).chars().count(), 25);
         assert_eq!(one_line("e\u{301}", 1), "e\u{301}");
     }
 

@@ -111,7 +111,7 @@ mod tests {
         let mut stats = Stats::default();
         for case in [
             r#"{"id": "a", "prompt": "äbc"}"#,
-            r#"{"id": "b", "turns": ["abc", {"user": "defg"}]}"#,
+            r#"{"id": "b", "turns": [{"user": "abc"}, {"user": "defg"}]}"#,
             r#"{"id": "c", "messages": [{"role": "user", "content": "ab"}]}"#,
         ] {
             stats.add(&TestCase::from_json(case).unwrap());

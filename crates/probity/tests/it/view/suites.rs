@@ -28,13 +28,14 @@ fn a_suite_shows_its_datasets_and_leads_to_its_runs() {
     for part in ["this folder", "href=\"/?suite=probity.toml\"", "/suites/%2F"] {
         assert!(list.contains(part), "{part}: {list}");
     }
+    // Programs wait until it is read.
+    let survey = survey(&view, &project);
     let page = view.page(&format!("/suites/{}", encoded(&project.path("probity.toml"))));
     for part in
         ["words", "cases.jsonl", "By category", "correctness", "By tag", "even", "Decided by"]
     {
         assert!(page.contains(part), "{part}: {page}");
     }
-    let survey = survey(&view, &project);
     let stats = &survey["runners"][0]["stats"];
     let told = project.run(&["dataset", "stats", "--json", "cases.jsonl"]);
     let told: Value = serde_json::from_slice(&told.stdout).unwrap();
