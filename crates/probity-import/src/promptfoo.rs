@@ -65,9 +65,9 @@ pub(crate) struct Context<'a> {
     repeat: Option<u32>,
     /// Filters of templates that are code, by their names.
     filters: BTreeMap<String, String>,
-    /// Whether functions make prompts.
-    has_functions: bool,
-    /// Variables that functions see which make prompts, by their names in the suite.
+    /// Whether backends are named by the ids of their providers: functions that make prompts look at them.
+    are_named_by_id: bool,
+    /// Variables that functions see which make prompts and values, by their names in the suite.
     seen: BTreeMap<String, Vec<String>>,
     /// Files that values name.
     files: Files,
@@ -91,7 +91,7 @@ impl<'a> Context<'a> {
             helpers: BTreeMap::new(),
             repeat: None,
             filters: BTreeMap::new(),
-            has_functions: false,
+            are_named_by_id: false,
             seen: BTreeMap::new(),
             files: Files::default(),
             asked: Vec::new(),
@@ -119,6 +119,15 @@ impl<'a> Context<'a> {
     fn templates_of(&self, backend: &str) -> Vec<String> {
         let backends = self.draft.backends.iter().filter(|it| it.name == backend);
         backends.flat_map(BackendDraft::templates).map(ToOwned::to_owned).collect()
+    }
+
+    /// Notes which variables a function sees that makes prompts or values, once. `reference` is its name in the
+    /// suite.
+    fn see(&mut self, reference: &str, named: &str, node: &Node) {
+        if !self.seen.contains_key(reference) {
+            let env = providers::seen_by_function(named, "its runner or backend", node, self);
+            self.seen.insert(reference.to_owned(), env);
+        }
     }
 
     /// Where a node stands.

@@ -1,8 +1,9 @@
 //! Puts prompts, providers and tests together: which runner asks whom what.
 
 mod everybody;
+mod talks;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use probity_core::{case::TestCase, located::Node, request::ResponseFormat};
 use probity_load::{
@@ -29,6 +30,7 @@ use crate::{
     note::At,
 };
 use everybody::Everybody;
+use talks::add_talks;
 
 /// Tests that are asked in the same way: they share a dataset.
 struct Group {
@@ -47,23 +49,6 @@ struct Group {
     /// What is said of them in all.
     setup: Setup,
     cases: Vec<CaseDraft>,
-}
-
-impl Group {
-    /// Why its tests cannot be turns of conversations. `is_torn` says that others of these are elsewhere.
-    fn no_turns(&self, is_torn: bool) -> Option<&'static str> {
-        if self.is_given {
-            Some("its tests bring their replies")
-        } else if self.code.is_some() {
-            Some("code makes variables of its tests")
-        } else if self.around != Around::default() {
-            Some("`prefix` and `suffix` have no place in a conversation")
-        } else if is_torn {
-            Some("tests of one conversation are judged or asked in different ways")
-        } else {
-            None
-        }
-    }
 }
 
 pub(super) fn assemble(
@@ -105,12 +90,15 @@ pub(super) fn assemble(
     }
     for (number, group) in groups.into_iter().enumerate() {
         let name = if number == 0 { "cases".to_owned() } else { format!("cases-{}", number + 1) };
-        let Group { around, prompts: wanted, providers: named, mut setup, mut cases, .. } = group;
+        let Group { around, prompts: wanted, providers: filter, mut setup, mut cases, .. } = group;
         let (code, is_given, provider) = (group.code, group.is_given, group.provider);
         let is_for_code = code.is_some();
         let dataset = vec![match code {
             None => DatasetRef::Draft(name.clone()),
-            Some(code) => made_by_code(&name, &code, &prompts, &mut setup, context),
+            Some(code) => {
+                setup.env = seen_by_code(&code, &cases, &setup, context);
+                made_by_code(&name, &code, &prompts, &mut setup, context)
+            }
         }];
         let cases_at = cases.first().map_or_else(|| at.clone(), |it| it.at.clone());
         let base = RunnerDraft {
@@ -133,12 +121,15 @@ pub(super) fn assemble(
             true => vec![given(&base.at, context)],
             false => {
                 everybody.note_once(provider.as_ref(), &base.at, context);
-                everybody.asked(provider.as_ref(), &named)
+                everybody.asked(provider.as_ref(), &filter)
             }
         };
         let sent = asked.iter().flat_map(|it| context.templates_of(&it.backend));
         let named = chosen.iter().flat_map(|it| prompts::texts_of(&it.variant.asks)).chain(sent);
         missing::complete(&mut cases, named);
+        let is_nowhere = chosen.is_empty() && !talks.iter().any(|it| it.is_among(&wanted));
+        note_nobody(&wanted, is_nowhere, "prompt", &base.at, context);
+        note_nobody(&filter, asked.is_empty(), "provider", &base.at, context);
         add_runners(&base, &chosen, &asked, &cases, context);
         context.draft.datasets.push(DatasetDraft {
             name,
@@ -148,7 +139,23 @@ pub(super) fn assemble(
         });
     }
     let asked = everybody.asked(tests.provider.as_ref(), &[]);
-    for Generator { dataset, config, env, at } in tests.functions {
+    add_made(tests.functions, &tests.setup, &prompts, &asked, context);
+    match context.draft.runners.is_empty() {
+        true => Err(ImportError::shape("no provider is asked any of the prompts")),
+        false => Ok(()),
+    }
+}
+
+/// Adds runners for the tests that functions make.
+fn add_made(
+    functions: Vec<Generator>,
+    setup: &Setup,
+    prompts: &[Prompt],
+    asked: &[Provider],
+    context: &mut Context<'_>,
+) {
+    let chosen: Vec<&Prompt> = prompts.iter().collect();
+    for Generator { dataset, config, env, at } in functions {
         let base = RunnerDraft {
             name: "tests".to_owned(),
             at,
@@ -156,101 +163,11 @@ pub(super) fn assemble(
             kind: None,
             dataset: vec![dataset],
             backends: Vec::new(),
-            setup: Setup { dataset_config: config, env, ..tests.setup.clone() },
+            setup: Setup { dataset_config: config, env, ..setup.clone() },
             prompts: Vec::new(),
         };
-        let chosen: Vec<&Prompt> = prompts.iter().collect();
-        add_runners(&base, &chosen, &asked, &[], context);
+        add_runners(&base, &chosen, asked, &[], context);
     }
-    match context.draft.runners.is_empty() {
-        true => Err(ImportError::shape("no provider is asked any of the prompts")),
-        false => Ok(()),
-    }
-}
-
-/// Adds the conversations that tests are with prompts that go on from earlier ones.
-fn add_talks(
-    talks: &[Prompt],
-    groups: &[Group],
-    everybody: &Everybody,
-    functions: &[Generator],
-    context: &mut Context<'_>,
-) {
-    for talk in talks {
-        for group in groups {
-            let asked = everybody.asked(group.provider.as_ref(), &group.providers);
-            let others = groups.iter().filter(|it| !std::ptr::eq(*it, group));
-            let mut others = others.filter(|it| talk.is_among(&it.prompts));
-            let is_torn = others.any(|it| conversation::share(&it.cases, &group.cases));
-            add_conversations(talk, group, is_torn, &asked, context);
-        }
-        for Generator { at, .. } in functions {
-            let what = format!("tests that code makes, with the prompt `{}`", talk.variant.name);
-            let advice = "write them out: which conversation they belong to is not known before";
-            context.notes.lost(at.clone(), what, advice);
-        }
-    }
-}
-
-/// Adds the conversations that tests are with a prompt that goes on from earlier ones.
-fn add_conversations(
-    talk: &Prompt,
-    group: &Group,
-    is_torn: bool,
-    providers: &[Provider],
-    context: &mut Context<'_>,
-) {
-    let Asks::MessagesTemplate(template) = &talk.variant.asks else { return };
-    if !talk.is_among(&group.prompts) {
-        return;
-    }
-    let cases = match group.no_turns(is_torn) {
-        Some(why) => Err(why.to_owned()),
-        None => conversation::cases(template, &group.cases, &group.setup),
-    };
-    let cases = match cases {
-        Ok(mut cases) => {
-            for case in &mut cases {
-                case.case.id = context.ids.unique(&case.case.id);
-            }
-            cases
-        }
-        Err(why) => {
-            let what = format!("prompt `{}` goes on from earlier tests: {why}", talk.variant.name);
-            let advice = "write a case with `turns`, see docs/conversations.md";
-            return context.notes.lost(talk.variant.at.clone(), what, advice);
-        }
-    };
-    let taken = |name: &str| context.draft.datasets.iter().any(|it| it.name == name);
-    let numbered = (1..).map(|number| match number {
-        1 => "conversations".to_owned(),
-        number => format!("conversations-{number}"),
-    });
-    let name = numbered.into_iter().find(|it| !taken(it)).unwrap_or_default();
-    let setup = Setup {
-        assertions: Vec::new(),
-        threshold: None,
-        transform: None,
-        prompt_vars: BTreeMap::new(),
-        ..group.setup.clone()
-    };
-    let base = RunnerDraft {
-        name: "conversations".to_owned(),
-        at: talk.variant.at.clone(),
-        comments: Vec::new(),
-        kind: None,
-        dataset: vec![DatasetRef::Draft(name.clone())],
-        backends: Vec::new(),
-        setup,
-        prompts: Vec::new(),
-    };
-    let mut whole = talk.clone();
-    whole.variant.asks = Asks::Template("{{ prompt }}".to_owned());
-    let asked = providers.iter();
-    let asked: Vec<Provider> =
-        asked.map(|it| Provider { for_chats: Some(it.backend.clone()), ..it.clone() }).collect();
-    add_runners(&base, &[&whole], &asked, &cases, context);
-    context.draft.datasets.push(DatasetDraft { name, cases, ..DatasetDraft::default() });
 }
 
 /// Whoever says what tests bring as replies.
@@ -289,6 +206,29 @@ fn made_by_code(
     setup.prompt_vars = shared.into_iter().filter(|(_, value)| !vars::is_made(value)).collect();
     setup.dataset_config = Some(config);
     DatasetRef::Adapter { name: context.adapter("cases.mjs"), of: Some(dataset.to_owned()) }
+}
+
+/// The variables that code sees which makes the variables of cases.
+fn seen_by_code(
+    code: &VarsCode,
+    cases: &[CaseDraft],
+    setup: &Setup,
+    context: &Context<'_>,
+) -> Vec<String> {
+    let transform = code.transform.as_deref().and_then(|it| it.strip_prefix("file://"));
+    let values = cases.iter().flat_map(|it| it.case.prompt_vars.values());
+    let called = values.chain(setup.prompt_vars.values()).flat_map(vars::functions_in);
+    let seen = called.chain(transform).filter_map(|it| context.seen.get(it)).flatten();
+    seen.cloned().collect::<BTreeSet<String>>().into_iter().collect()
+}
+
+/// Notes that tests name prompts or providers, and that there is none of these names.
+fn note_nobody(filter: &[String], is_nobody: bool, what: &str, at: &At, context: &mut Context<'_>) {
+    if is_nobody && !filter.is_empty() {
+        let names = filter.join("`, `");
+        let what = format!("these tests are for the {what} `{names}`, which there is not");
+        context.notes.lost(at.clone(), what, "check the names");
+    }
 }
 
 /// What stands around a prompt has no place in a conversation.

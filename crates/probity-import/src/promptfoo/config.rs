@@ -57,7 +57,7 @@ pub(crate) fn import(
     context.env = Env::of(root.get("env"));
     let root = refs::resolved(root, &mut context);
     let root = context.with_paths(root);
-    context.has_functions = prompts::has_functions(&root);
+    context.are_named_by_id = prompts::has_functions(&root) && !providers::repeats_ids(&root);
     context.draft.comments.push(format!("From {name}, by `probity import`."));
     context.draft.comments.extend(text(&root, "description"));
     read_settings(&root, &mut context);

@@ -382,8 +382,7 @@ impl Reading {
         let stem = file.rsplit('/').next().and_then(|it| it.split('.').next()).unwrap_or(file);
         let wanted = name.map_or_else(|| stem.to_owned(), |it| format!("{stem}-{it}"));
         let at = context.at(node);
-        let env = providers::seen_by_function(file, "its runner", node, context);
-        context.seen.insert(named.clone(), env);
+        context.see(&named, file, node);
         self.add(written, &wanted, Asks::Function(named), at, context);
         if let Some(prompt) = self.prompts.last_mut() {
             prompt.names.push(file.to_owned());

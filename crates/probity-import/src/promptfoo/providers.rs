@@ -10,6 +10,8 @@ mod path;
 mod settings;
 mod vendors;
 
+use std::collections::BTreeSet;
+
 use probity_core::located::{Node, NodeValue};
 use probity_load::suite::BackendKind;
 use serde_json::Value;
@@ -133,6 +135,14 @@ pub(super) fn read(root: &Node, context: &mut Context<'_>) -> Vec<Provider> {
         }
     }
     providers
+}
+
+/// Whether providers of a configuration have the same id, so that only their labels tell them apart.
+pub(super) fn repeats_ids(root: &Node) -> bool {
+    let Some(node) = root.get("providers").or_else(|| root.get("targets")) else { return false };
+    let id = |it: &Node| it.as_str().map(ToOwned::to_owned).or_else(|| text(it, "id"));
+    let mut seen = BTreeSet::new();
+    list(node).iter().filter_map(id).any(|it| !seen.insert(it))
 }
 
 /// The provider that a test names for itself, or that nobody can be asked it. Why not is noted.
@@ -401,8 +411,7 @@ fn backend_name(described: &Described<'_>, context: &mut Context<'_>) -> String 
         | Meaning::Foreign(_)
         | Meaning::Unknown => id.clone(),
     };
-    // Functions that make prompts look at the id.
-    let wanted = match context.has_functions {
+    let wanted = match context.are_named_by_id {
         true => id.clone(),
         false => described.label.clone().unwrap_or(short),
     };

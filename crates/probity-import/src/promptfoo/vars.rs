@@ -36,7 +36,10 @@ pub(super) fn transform(node: &Node, context: &mut Context<'_>) -> Option<String
         return None;
     }
     match transform::reference(named, context) {
-        Ok(named) => Some(format!("file://{named}")),
+        Ok(reference) => {
+            context.see(&reference, named, node);
+            Some(format!("file://{reference}"))
+        }
         Err(error) => {
             context.unreadable(node, &error);
             None
@@ -54,6 +57,18 @@ pub(super) fn claims_function(value: &Value) -> bool {
         Value::Array(items) => items.iter().any(claims_function),
         Value::Object(map) => map.contains_key(FUNCTION) || map.values().any(claims_function),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
+/// The functions that make a value, or parts of it.
+pub(super) fn functions_in(value: &Value) -> Vec<&str> {
+    match value {
+        Value::Array(items) => items.iter().flat_map(functions_in).collect(),
+        Value::Object(map) => {
+            let own = map.get(FUNCTION).and_then(Value::as_str);
+            own.into_iter().chain(map.values().flat_map(functions_in)).collect()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
     }
 }
 
@@ -226,7 +241,10 @@ fn file(name: &str, node: &Node, context: &mut Context<'_>) -> Result<Value, Una
     };
     if is_code(name) {
         return match transform::reference(name, context) {
-            Ok(named) => Ok(json!({ FUNCTION: named })),
+            Ok(named) => {
+                context.see(&named, name, node);
+                Ok(json!({ FUNCTION: named }))
+            }
             Err(error) => {
                 context.unreadable(node, &error);
                 Err(Unasked)

@@ -51,7 +51,7 @@ evaluateOptions: { maxConcurrency: 3, repeat: 2 }
 "##;
 
 /// Whatever an adapter does.
-const ADAPTED: &str = r##"
+const ADAPTED: &str = r#"
 nunjucksFilters: { loud: ./loud.js, other: ../secret.js }
 prompts:
   - "Say {{ text | loud }}"
@@ -89,7 +89,7 @@ tests:
   - https://docs.google.com/spreadsheets/d/abc/edit?gid=1
   - https://h.example/t.csv?token=abc
   - file://tests.xlsx#Sheet1
-"##;
+"#;
 
 /// What is put where something else was.
 const ODD: &[&str] = &[

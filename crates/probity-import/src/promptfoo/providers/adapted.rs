@@ -40,6 +40,8 @@ const OF_HTTP: &[&str] = &[
     "timeout",
     "signatureAuth",
     "tls",
+    // How often a call is tried is said by the suite.
+    "maxRetries",
 ];
 
 /// Variables that Azure's assistants and watsonx take from the environment.

@@ -20,7 +20,7 @@ use crate::{
     promptfoo::{
         Context,
         transform::{self, is_typescript},
-        vars::{FUNCTION, claims_function},
+        vars::{FUNCTION, claims_function, functions_in},
     },
 };
 
@@ -65,7 +65,10 @@ pub(super) fn function(
             );
         }
     }
-    backend.env = seen_by(path, context);
+    let mut env: BTreeSet<String> = seen_by(path, context).into_iter().collect();
+    let called = backend.config.values().flat_map(functions_in);
+    env.extend(called.filter_map(|it| context.seen.get(it)).flatten().cloned());
+    backend.env = env.into_iter().collect();
     note_seen(path, &backend, described.node, context);
     let is_made = backend.config.values().any(claims_function);
     Some(if is_made { configured(backend, context) } else { backend })
@@ -151,7 +154,10 @@ fn from_file(node: &Node, named: &str, place: &Place<'_>, context: &mut Context<
         return Value::Null;
     };
     match transform::reference(code, context) {
-        Ok(named) => json!({ FUNCTION: named }),
+        Ok(named) => {
+            context.see(&named, code, node);
+            json!({ FUNCTION: named })
+        }
         Err(error) => {
             context.unreadable(node, &error);
             Value::Null

@@ -263,6 +263,36 @@ tests:
 }
 
 #[test]
+fn tests_for_prompts_and_providers_that_there_are_not_are_listed() {
+    let config = r#"
+prompts: [{ raw: "{{q}}", label: plain }]
+providers: [{ id: echo, label: one }]
+tests:
+  - { vars: { q: a } }
+  - { vars: { q: b }, prompts: [classifier] }
+  - { vars: { q: c }, providers: [two] }
+"#;
+    let all = suite(config, &[]);
+    let lost = "lost 6: these tests are for the prompt `classifier`, which there is not";
+    assert!(all.contains(lost), "{all}");
+    let lost = "lost 7: these tests are for the provider `two`, which there is not";
+    assert!(all.contains(lost), "{all}");
+}
+
+#[test]
+fn functions_see_labels_where_ids_are_the_same() {
+    let config = r#"
+prompts: ["file://p.js"]
+providers: [{ id: openai:gpt-4o, label: terse }, { id: openai:gpt-4o, label: kind }]
+"#;
+    let files = [("p.js", "module.exports = ({ provider }) => provider.label;\n")];
+    let all = suite(config, &files);
+    assert!(all.contains("[backends.terse]") && all.contains("[backends.kind]"), "{all}");
+    let all = suite(&config.replacen("gpt-4o", "gpt-4.1", 1), &files);
+    assert!(all.contains("[backends.\"openai:gpt-4.1\"]"), "{all}");
+}
+
+#[test]
 fn data_is_never_taken_for_a_function() {
     let config = r#"
 prompts: ["{{ call.function }}"]
@@ -337,4 +367,19 @@ fn an_id_may_have_a_variable_of_the_environment_that_is_no_key() {
         "{said}"
     );
     assert!(said.contains("nobody knows what `A_KEY` is") && !said.contains("a_key-4o"), "{said}");
+}
+
+#[test]
+fn all_functions_see_what_they_read() {
+    let files = [("v.py", "import os\nos.environ['A_NAME']\n"), ("p.js", "process.env.B_NAME\n")];
+    for (config, seen) in [
+        ("prompts: [\"{{x}}\"]\ntests: [{ vars: { x: file://v.py } }]\n", "A_NAME"),
+        ("prompts: [hi]\ntests: file://v.py\n", "A_NAME"),
+        ("prompts: [file://p.js]\n", "B_NAME"),
+        ("prompts: [hi]\ntests: [{ options: { transformVars: \"file://p.js\" } }]\n", "B_NAME"),
+    ] {
+        let all = suite(&format!("providers: [echo]\n{config}"), &files);
+        let runner = all.split("[[runners]]").nth(1).unwrap_or_default();
+        assert!(runner.contains(&format!("env = [\"{seen}\"]")), "{all}");
+    }
 }
