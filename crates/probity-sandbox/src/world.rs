@@ -16,8 +16,8 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use prepare::remove;
 pub use prepare::{Preparation, PrepareError, Setup};
+pub(crate) use prepare::{fresh_folder, remove};
 pub use read::{ReadError, read};
 
 /// Whose commands run where a world does not say.
