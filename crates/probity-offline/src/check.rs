@@ -127,6 +127,13 @@ impl Job for Detector<'_> {
 
     fn worker(&self) {}
 
+    fn is_slow(&self, lines: &[u8]) -> bool {
+        match self {
+            Self::Command(settings) => settings.may_execute(lines),
+            Self::Refusal(_) | Self::Json(..) | Self::Policy(_) | Self::Error(_) => false,
+        }
+    }
+
     fn line(&self, (): &mut (), line: Line<'_>, done: &mut Done<Vec<String>>) {
         let text = |TextRequest { text }: TextRequest| text;
         let broken = match self {

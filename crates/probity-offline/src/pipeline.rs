@@ -4,7 +4,8 @@
 //! its result is awaited from worker `i % n`, so the order is kept without a queue
 //! of results that came too early, and the output is the same for any `n`.
 //!
-//! A chunk is what one read gives, so that a program that waits for its answers gets them.
+//! A chunk is what one read gives, so that a program that waits for its answers gets them. Of lines that take long each is a
+//! chunk.
 
 use std::{
     io::{self, Read},
@@ -34,6 +35,11 @@ pub trait Job: Sync {
 
     /// A new thread begins.
     fn worker(&self) -> Self::Worker<'_>;
+
+    /// Whether some of these lines take so long that each should be dealt out alone.
+    fn is_slow(&self, _lines: &[u8]) -> bool {
+        false
+    }
 
     /// Handles one line, which is not blank.
     fn line(&self, worker: &mut Self::Worker<'_>, line: Line<'_>, done: &mut Done<Self::Found>);
@@ -84,7 +90,7 @@ pub fn run<J: Job>(
             from_workers.push(results);
         }
         let taker = scope.spawn(move || take_all(&from_workers, &mut take));
-        let read = read_all(input, &to_workers);
+        let read = read_all(job, input, &to_workers);
         drop(to_workers);
         let handed_on = taker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         handed_on.map_err(Broken::Output)?;
@@ -100,7 +106,11 @@ struct Chunk {
 }
 
 /// Cuts the input into chunks and deals them out. Stops early when nobody takes the results.
-fn read_all(mut input: impl Read, workers: &[SyncSender<Chunk>]) -> io::Result<()> {
+fn read_all<J: Job>(
+    job: &J,
+    mut input: impl Read,
+    workers: &[SyncSender<Chunk>],
+) -> io::Result<()> {
     let mut rest = Vec::new();
     let mut first_line = 1;
     for worker in workers.iter().cycle() {
@@ -111,7 +121,11 @@ fn read_all(mut input: impl Read, workers: &[SyncSender<Chunk>]) -> io::Result<(
         match filled {
             Filled::Ended => {}
             Filled::Lines => {
-                let end = memchr::memrchr(b'\n', &bytes).map_or(bytes.len(), |at| at + 1);
+                let end = match job.is_slow(&bytes) {
+                    true => memchr::memchr(b'\n', &bytes),
+                    false => memchr::memrchr(b'\n', &bytes),
+                };
+                let end = end.map_or(bytes.len(), |at| at + 1);
                 rest = bytes.split_off(end);
             }
             Filled::Overlong => {
@@ -288,6 +302,36 @@ mod tests {
         let mut input = vec![b'x'; LONGEST_LINE + CHUNK];
         input.extend_from_slice(b"\nshort\n");
         assert_eq!(all(&input, 1).0, format!("1:{SHOWN}:true\n2:5:false\n"));
+    }
+
+    /// Lines that wait for each other: none ends before all have begun.
+    struct Together(std::sync::Barrier);
+
+    impl Job for Together {
+        type Worker<'j> = ();
+        type Found = usize;
+
+        fn worker(&self) {}
+
+        fn is_slow(&self, _lines: &[u8]) -> bool {
+            true
+        }
+
+        fn line(&self, (): &mut (), _line: Line<'_>, done: &mut Done<usize>) {
+            self.0.wait();
+            done.found += 1;
+        }
+    }
+
+    #[test]
+    fn lines_that_take_long_are_handled_at_the_same_time() {
+        let mut count = 0;
+        let taken = run(&Together(std::sync::Barrier::new(3)), 3, &b"a\nb\nc\n"[..], |done, _| {
+            count += done.found;
+            Ok(ControlFlow::Continue(()))
+        });
+        assert!(taken.is_ok(), "{taken:?}");
+        assert_eq!(count, 3);
     }
 
     /// Gives one line, and the next one only when the first was answered.

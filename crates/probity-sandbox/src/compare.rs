@@ -6,6 +6,7 @@
 mod changes;
 mod judge;
 mod mask;
+mod quiet;
 mod stdout;
 
 use probity_shell::output::{Order, Promise};
@@ -56,7 +57,7 @@ pub struct Leniency {
     pub order: bool,
     /// The number of blanks means nothing.
     pub blanks: bool,
-    /// Numbers of processes mean nothing, and neither do the processes of the commands themselves.
+    /// Numbers mean nothing, since they are mostly those of processes.
     pub processes: bool,
 }
 
@@ -85,17 +86,24 @@ pub enum Outcome {
     Undecided(String),
 }
 
-/// Compares what two commands did in one world. What was changed since `since`, in seconds, was changed just now.
-pub fn compare(left: &Execution, right: &Execution, leniency: Leniency, since: i64) -> Outcome {
+/// Compares what two commands did in one world.
+pub fn compare(left: &Execution, right: &Execution, leniency: Leniency) -> Outcome {
     for execution in [left, right] {
         if let Some(reason) = unusable(execution) {
             return Outcome::Undecided(reason);
         }
     }
     let outputs = [left, right].map(|it| stdout::normal(&it.stdout.bytes, leniency));
-    let effects = [left, right].map(|it| changes::normal(&it.changes, since));
+    let effects = [left, right].map(|it| changes::normal(&it.changes, it.began));
     let difference = stdout::difference(&outputs[0], &outputs[1])
         .or_else(|| changes::difference(&effects[0], &effects[1]));
+    if leniency.processes && difference.is_none() && stdout::has_numbers_only(&outputs[0]) {
+        let exact = Leniency { processes: false, ..leniency };
+        let [left, right] = [left, right].map(|it| stdout::normal(&it.stdout.bytes, exact));
+        if left != right {
+            return Outcome::Undecided("it writes nothing but numbers of processes".to_owned());
+        }
+    }
     if let Some(difference) = difference {
         // What was refused may have made the difference.
         let refused = left.refused.iter().chain(&right.refused).next();
@@ -117,8 +125,8 @@ pub fn compare(left: &Execution, right: &Execution, leniency: Leniency, since: i
 }
 
 /// How alike two effects are, from 0 to 1; nothing where neither did anything.
-pub fn likeness(left: &Execution, right: &Execution, since: i64) -> Option<f64> {
-    let changed = [left, right].map(|it| changes::normal(&it.changes, since));
+pub fn likeness(left: &Execution, right: &Execution) -> Option<f64> {
+    let changed = [left, right].map(|it| changes::normal(&it.changes, it.began));
     if changed.iter().any(|it| !it.is_empty()) {
         // Where files change, output is talk.
         return Some(changes::likeness(&changed[0], &changed[1]));
@@ -137,18 +145,28 @@ fn unusable(execution: &Execution) -> Option<String> {
         return Some("it writes more than is kept".to_owned());
     }
     let complaints = String::from_utf8_lossy(&execution.stderr.bytes);
-    let missing = complaints.lines().find(|it| {
-        it.ends_with("command not found")
-            || it.contains(": not found")
-            || it.ends_with("No such file or directory") && it.contains("failed to run command")
-    });
-    if let Some(line) = missing {
-        return Some(format!("a program is missing: {}", line.trim()));
+    match (complaints.lines().find_map(missing), execution.end) {
+        (Some(program), _) => Some(format!("`{program}` is not installed")),
+        (None, End::Exit(126 | 127)) => Some("a program is not installed".to_owned()),
+        _ => None,
     }
-    if matches!(execution.end, End::Exit(126 | 127)) {
-        return Some("a program is missing".to_owned());
-    }
-    None
+}
+
+/// The program that a complaint says is missing: of `bash: line 1: tree: command not found`, `tree`.
+fn missing(complaint: &str) -> Option<&str> {
+    let quotes = ['\'', '‘', '’', '`'];
+    let before = ["command not found", "not found"]
+        .iter()
+        .find_map(|it| complaint.strip_suffix(it).and_then(|it| it.strip_suffix(": ")));
+    let wrapper = || {
+        let (_, rest) = complaint.split_once("failed to run command ")?;
+        rest.strip_suffix(": No such file or directory")
+    };
+    let name = match before {
+        Some(before) => before.rsplit(": ").next()?,
+        None => wrapper()?,
+    };
+    Some(name.trim_matches(quotes))
 }
 
 /// What an exit code says: that it went well, that there was nothing to be found, or that it failed.

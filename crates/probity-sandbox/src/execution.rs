@@ -73,6 +73,8 @@ pub struct Execution {
     pub changes: Vec<Change>,
     /// What the command tried and was not let do, as far as that can be seen.
     pub refused: Vec<String>,
+    /// When its world was entered, in seconds since 1970: what was changed since then was changed by it.
+    pub began: i64,
     /// Microseconds from its start to its end.
     pub took_us: u64,
 }

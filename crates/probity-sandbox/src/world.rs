@@ -16,6 +16,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use prepare::fresh_folder;
 pub use prepare::{Preparation, PrepareError, Setup, remove};
 pub use read::{ReadError, read};
 

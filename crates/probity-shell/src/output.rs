@@ -9,8 +9,9 @@ use serde::Deserialize;
 use crate::{
     Script,
     argv::Invocation,
+    awk,
     field::{self, CLOSE, Expand, Field, OPEN_QUOTED},
-    tree::{Command, Part, Stmt},
+    tree::{Command, Part, RedirectOp, Stmt},
     utility,
 };
 
@@ -36,6 +37,17 @@ pub enum Order {
     Asked,
 }
 
+impl Order {
+    /// What the order of two outputs means, one written after the other.
+    fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Asked, _) | (_, Self::Asked) => Self::Asked,
+            (Self::None, _) | (_, Self::None) => Self::None,
+            (Self::Natural, Self::Natural) => Self::Natural,
+        }
+    }
+}
+
 impl Promise {
     /// What a script promises.
     pub fn of(script: &Script<'_>) -> Self {
@@ -45,7 +57,21 @@ impl Promise {
     }
 
     fn statements(&mut self, body: &[Stmt]) {
-        body.iter().for_each(|it| self.statement(it));
+        self.list(body.iter());
+    }
+
+    /// Statements that run one after the other. Each may read what the whole reads.
+    fn list<'s>(&mut self, statements: impl Iterator<Item = &'s Stmt>) {
+        let before = self.order;
+        let mut together: Option<Order> = None;
+        for stmt in statements {
+            self.order = before;
+            self.statement(stmt);
+            if !writes_elsewhere(stmt) {
+                together = Some(together.map_or(self.order, |it| it.and(self.order)));
+            }
+        }
+        self.order = together.unwrap_or(before);
     }
 
     fn statement(&mut self, stmt: &Stmt) {
@@ -62,8 +88,7 @@ impl Promise {
             }
             Command::Pipeline(stages) => stages.iter().for_each(|it| self.statement(&it.stmt)),
             Command::AndOr(it) => {
-                self.statement(&it.first);
-                it.rest.iter().for_each(|(_, stmt)| self.statement(stmt));
+                self.list(std::iter::once(&it.first).chain(it.rest.iter().map(|(_, stmt)| stmt)));
             }
             Command::Group(body) | Command::Subshell(body) => self.statements(body),
             Command::If(it) => {
@@ -110,15 +135,15 @@ impl Promise {
                 self.order = Order::None;
             }
             self.padded |= given(&habit.pads);
-            self.network |= habit.network;
+            // Without an operand there is nobody to talk to: `ssh -V`.
+            self.network |= habit.network && call.is_none_or(|it| !it.operands.is_empty());
         }
         // Names that are sorted for a program say nothing about the order of what that program writes.
         if name == "xargs" && self.order == Order::Asked {
             self.order = Order::Natural;
         }
         // An array of `awk` is gone through in any order.
-        let scrambled = |it: &Field| it.text.contains("for") && it.text.contains(" in ");
-        if name.ends_with("awk") && arguments.iter().any(scrambled) {
+        if name.ends_with("awk") && arguments.iter().any(|it| walks_array(&it.text)) {
             self.order = Order::None;
         }
         let inner = arguments.iter().position(|it| TABLE.contains_key(&*it.text));
@@ -127,6 +152,35 @@ impl Promise {
             self.run(&arguments[at..]);
         }
     }
+}
+
+/// Whether the output goes to a file.
+fn writes_elsewhere(stmt: &Stmt) -> bool {
+    let last = if let Command::Pipeline(stages) = &stmt.command {
+        stages.last().map_or(stmt, |it| &it.stmt)
+    } else {
+        stmt
+    };
+    [stmt, last].iter().flat_map(|it| &it.redirects).any(|it| {
+        matches!(it.op, RedirectOp::Output | RedirectOp::Clobber | RedirectOp::Append)
+            && it.fd.is_none_or(|it| it == 1)
+    })
+}
+
+/// `for (key in array)`.
+fn walks_array(program: &str) -> bool {
+    let tokens = awk::tokens(program);
+    tokens.windows(4).any(|it| {
+        matches!(
+            it,
+            [
+                awk::Token::Name("for"),
+                awk::Token::Mark("("),
+                awk::Token::Name(_),
+                awk::Token::Name("in")
+            ]
+        )
+    })
 }
 
 /// Commands in words are gone through, and their text is not known.
@@ -213,6 +267,12 @@ mod tests {
             ("awk '{n[$1]++} END {for (k in n) print k}' f", Order::None),
             ("cat f | xargs du -s", Order::None),
             ("find . | sort | xargs wc -l", Order::Natural),
+            ("sort f; find .", Order::Asked),
+            ("find . && ls -t", Order::Asked),
+            ("cd x && find .", Order::None),
+            ("sort f > g; find .", Order::None),
+            ("find . | while read f; do cat \"$f\"; done", Order::None),
+            ("awk '/waiting for disk in /' f", Order::Natural),
         ] {
             assert_eq!(Promise::of(&Script::parse(text).unwrap()).order, order, "{text}");
         }
@@ -224,8 +284,9 @@ mod tests {
         assert!(of("sort f | uniq -c").padded);
         assert!(of("find . | xargs wc -l").padded);
         assert!(!of("cat f").padded);
+        assert!(!of("uniq f").padded && !of("ls").padded && of("ls -la").padded);
         assert!(of("cat -n f").padded);
         assert!(of("x=$(curl -s http://x)").network);
-        assert!(!of("echo curl").network);
+        assert!(!of("echo curl").network && !of("ssh -V").network);
     }
 }

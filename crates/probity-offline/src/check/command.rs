@@ -47,6 +47,12 @@ pub struct Settings<'r> {
 }
 
 impl Settings<'_> {
+    /// Whether a request among these may ask for commands to be executed.
+    pub fn may_execute(&self, requests: &[u8]) -> bool {
+        self.effects.is_some()
+            && (self.execute || memchr::memmem::find(requests, b"\"execute\"").is_some())
+    }
+
     /// Judges the command of a request.
     pub fn answer(&self, request: &Request) -> Answer {
         let settings = Self {

@@ -1,17 +1,17 @@
 //! The judge: which worlds two commands run in, and what that comes to.
 
 use std::{
+    fmt::Write as _,
     path::Path,
-    sync::atomic::{AtomicU32, Ordering},
     time::{Duration, Instant, SystemTime},
 };
 
 use probity_shell::{Script, mentions::Mentions, output::Promise};
 
-use super::{Effect, Leniency, Outcome, Verdict, compare, likeness};
+use super::{Effect, Leniency, Outcome, Verdict, compare, likeness, quiet};
 use crate::{
     Command, Execution, Limits, Sandbox, World,
-    world::{Prepared, builtin, plant, remove},
+    world::{Prepared, builtin, fresh_folder, plant, remove},
 };
 
 /// Programs whose output is full of numbers of processes.
@@ -41,13 +41,22 @@ pub enum JudgeError {
     /// A world could not be made.
     #[error("a world could not be made")]
     World(#[from] crate::world::PrepareError),
+    /// There is no place for worlds.
+    #[error("failed to make a folder in `{path}`")]
+    Folder {
+        /// Where.
+        path: String,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
 }
 
 /// Two commands and what is known about both.
-struct Pair<'p> {
-    commands: [Command; 2],
-    leniency: Leniency,
-    mentions: &'p Mentions,
+pub(super) struct Pair<'p> {
+    pub(super) commands: [Command; 2],
+    pub(super) leniency: Leniency,
+    pub(super) mentions: &'p Mentions,
 }
 
 /// A world and what it is to the pair.
@@ -61,9 +70,11 @@ struct Setting<'s> {
 
 /// What the worlds have shown so far.
 #[derive(Default)]
-struct Shown {
-    agreed: Vec<String>,
+pub(super) struct Shown {
+    pub(super) agreed: Vec<String>,
     silent: Vec<String>,
+    /// Worlds that were left out because time was up.
+    untried: usize,
     caveat: Option<String>,
     likeness: Vec<f64>,
 }
@@ -79,71 +90,64 @@ impl Judge<'_> {
         let tools = mentions.programs.iter().any(|it| PROCESS_TOOLS.contains(&&**it));
         let leniency = Leniency { processes: tools, ..Leniency::between(promises[0], promises[1]) };
         let arguments = plant::arguments(&mentions);
-        let commands = [left, right].map(|it| command(it.source, &arguments));
-        let pair = Pair { commands, leniency, mentions: &mentions };
-        self.run(&pair)
-    }
-
-    fn run(&self, pair: &Pair<'_>) -> Result<Effect, JudgeError> {
-        let start = Instant::now();
+        let commands = |prologue: &str| {
+            [left, right].map(|it| command(&format!("{prologue}{}", it.source), &arguments))
+        };
+        let pair = Pair { commands: commands(""), leniency, mentions: &mentions };
+        let place = fresh_folder(self.cache, "planted").map_err(|source| JudgeError::Folder {
+            path: self.cache.display().to_string(),
+            source,
+        })?;
         let mut shown = Shown::default();
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let planted = self.cache.join(format!(".planted-{}-{number}", std::process::id()));
-        let outcome = self.planted(pair, &planted, &mut shown);
-        remove(&planted);
-        if let Some(effect) = outcome? {
-            return Ok(effect);
-        }
-        for world in builtin::all() {
-            if start.elapsed() > PATIENCE {
-                break;
+        let decided = self.run(&pair, &place, &mut shown).and_then(|decided| match decided {
+            None if shown.agreed.is_empty() && shown.caveat.is_none() => {
+                quiet::ask(self, &place, &commands, &pair, &mut shown)
             }
-            let mut prepared = self.prepare(world, self.cache)?;
-            prepared.variables.extend(plant::variables(pair.mentions));
-            if let Some(effect) = self.world(
-                pair,
-                Setting { prepared: &prepared, odd: world.odd, made: false },
-                &mut shown,
-            )? {
-                return Ok(effect);
-            }
-        }
-        Ok(match shown.agreed.first().cloned() {
-            None => unknown("neither did anything in any world", shown),
-            Some(world) => {
-                let reason = format!(
-                    "they did the same in {} worlds, and nothing in {}",
-                    shown.agreed.len(),
-                    shown.silent.len()
-                );
-                Effect {
-                    verdict: Verdict::SameEffect,
-                    world: Some(world),
-                    likeness: Some(1.0),
-                    ..effect(reason, shown)
-                }
-            }
-        })
+            decided => Ok(decided),
+        });
+        remove(&place);
+        Ok(decided?.unwrap_or_else(|| conclusion(shown)))
     }
 
-    /// The worlds made for them, which are not kept.
-    fn planted(
+    fn run(
         &self,
         pair: &Pair<'_>,
         place: &Path,
         shown: &mut Shown,
     ) -> Result<Option<Effect>, JudgeError> {
+        let start = Instant::now();
         for world in plant::worlds(pair.mentions) {
-            let prepared = self.prepare(&world, place)?;
-            if let Some(effect) = self.world(
-                pair,
-                Setting { prepared: &prepared, odd: world.odd, made: true },
-                shown,
-            )? {
+            if let Some(effect) = self.made(pair, &world, place, shown)? {
+                return Ok(Some(effect));
+            }
+        }
+        let all = builtin::all();
+        for (at, world) in all.iter().enumerate() {
+            if start.elapsed() > PATIENCE {
+                shown.untried = all.len() - at;
+                break;
+            }
+            let mut prepared = self.prepare(world, self.cache)?;
+            prepared.variables.extend(plant::variables(pair.mentions));
+            let setting = Setting { prepared: &prepared, odd: world.odd, made: false };
+            if let Some(effect) = self.world(pair, setting, shown)? {
                 return Ok(Some(effect));
             }
         }
         Ok(None)
+    }
+
+    /// Runs both in a world made for them.
+    pub(super) fn made(
+        &self,
+        pair: &Pair<'_>,
+        world: &World,
+        place: &Path,
+        shown: &mut Shown,
+    ) -> Result<Option<Effect>, JudgeError> {
+        let prepared = self.prepare(world, place)?;
+        let setting = Setting { prepared: &prepared, odd: world.odd, made: true };
+        self.world(pair, setting, shown)
     }
 
     /// Runs both in one world; gives an effect once it is decided.
@@ -153,22 +157,15 @@ impl Judge<'_> {
         Setting { prepared, odd, made }: Setting<'_>,
         shown: &mut Shown,
     ) -> Result<Option<Effect>, JudgeError> {
-        let since = self.seconds();
-        let run = |command: &Command| self.sandbox.execute(prepared, command, &self.limits);
-        let [left, right] = &pair.commands;
-        let (left, right) = std::thread::scope(|scope| {
-            let left = scope.spawn(|| run(left));
-            let right = run(right);
-            (left.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), right)
-        });
-        let (left, right) = (left?, right?);
+        let [left, right] =
+            at_once(pair, |command| self.sandbox.execute(prepared, command, &self.limits))?;
         let name = prepared.name.clone();
         if !made && [&left, &right].iter().any(|it| lacks(it)) {
             // It is about other files than this world has.
             return Ok(None);
         }
-        shown.likeness.extend(likeness(&left, &right, since));
-        let outcome = compare(&left, &right, pair.leniency, since);
+        shown.likeness.extend(likeness(&left, &right));
+        let outcome = compare(&left, &right, pair.leniency);
         match outcome {
             Outcome::Silent => shown.silent.push(name),
             // Some worlds are too large for some commands. What is missing is missing in those made for the pair, too.
@@ -177,13 +174,15 @@ impl Judge<'_> {
                 return Ok(Some(unknown(&reason, std::mem::take(shown))));
             }
             Outcome::Same if shown.agreed.is_empty() => {
-                if !self.is_steady(pair, prepared, [&left, &right], since)? {
+                if !self.is_steady(pair, prepared, [&left, &right])?
+                    && !self.varies_alike(pair, prepared)?
+                {
                     return Ok(Some(unknown(UNSTEADY, std::mem::take(shown))));
                 }
                 shown.agreed.push(name);
             }
             Outcome::Same => shown.agreed.push(name),
-            Outcome::Different(_) if !self.is_steady(pair, prepared, [&left, &right], since)? => {
+            Outcome::Different(_) if !self.is_steady(pair, prepared, [&left, &right])? => {
                 return Ok(Some(unknown(UNSTEADY, std::mem::take(shown))));
             }
             Outcome::Different(difference) if odd => {
@@ -208,11 +207,10 @@ impl Judge<'_> {
         pair: &Pair<'_>,
         prepared: &Prepared,
         first: [&Execution; 2],
-        since: i64,
     ) -> Result<bool, JudgeError> {
         for (command, first) in pair.commands.iter().zip(first) {
             let again = self.sandbox.execute_anew(prepared, command, &self.limits)?;
-            match compare(first, &again, pair.leniency, since) {
+            match compare(first, &again, pair.leniency) {
                 Outcome::Same | Outcome::Silent => {}
                 Outcome::Different(_) | Outcome::Undecided(_) => return Ok(false),
             }
@@ -220,19 +218,60 @@ impl Judge<'_> {
         Ok(true)
     }
 
-    fn prepare(&self, world: &World, cache: &Path) -> Result<Prepared, JudgeError> {
-        Ok(self.sandbox.prepare(world, cache, self.now)?)
+    /// Whether both do the same at the same time, as what tells the time does.
+    fn varies_alike(&self, pair: &Pair<'_>, prepared: &Prepared) -> Result<bool, JudgeError> {
+        for _ in 0..2 {
+            let [left, right] = at_once(pair, |command| {
+                self.sandbox.execute_anew(prepared, command, &self.limits)
+            })?;
+            if compare(&left, &right, pair.leniency) != Outcome::Same {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
-    fn seconds(&self) -> i64 {
-        let since = self.now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+    pub(super) fn prepare(&self, world: &World, cache: &Path) -> Result<Prepared, JudgeError> {
+        Ok(self.sandbox.prepare(world, cache, self.now)?)
     }
 }
 
-static NEXT: AtomicU32 = AtomicU32::new(0);
-
 const UNSTEADY: &str = "it does not do the same twice";
+
+/// What it comes to that no world showed a difference.
+fn conclusion(shown: Shown) -> Effect {
+    let Some(world) = shown.agreed.first().cloned() else {
+        return unknown("neither did anything in any world", shown);
+    };
+    let mut reason = format!(
+        "they did the same in {} worlds, and nothing in {}",
+        shown.agreed.len(),
+        shown.silent.len()
+    );
+    if shown.untried > 0 {
+        let _ = write!(reason, "; for want of time {} were not tried", shown.untried);
+    }
+    Effect {
+        verdict: Verdict::SameEffect,
+        world: Some(world),
+        likeness: Some(1.0),
+        ..effect(reason, shown)
+    }
+}
+
+/// Executes both at the same time.
+fn at_once(
+    pair: &Pair<'_>,
+    run: impl Fn(&Command) -> Result<Execution, crate::Failure> + Sync,
+) -> Result<[Execution; 2], JudgeError> {
+    let [left, right] = &pair.commands;
+    let (left, right) = std::thread::scope(|scope| {
+        let left = scope.spawn(|| run(left));
+        let right = run(right);
+        (left.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), right)
+    });
+    Ok([left?, right?])
+}
 
 /// Whether the command missed a file.
 fn lacks(execution: &Execution) -> bool {
@@ -255,7 +294,7 @@ fn unknown(reason: &str, shown: Shown) -> Effect {
 
 /// What was shown, without a verdict.
 fn effect(reason: String, shown: Shown) -> Effect {
-    let Shown { agreed, silent, caveat, likeness } = shown;
+    let Shown { agreed, silent, untried: _, caveat, likeness } = shown;
     Effect {
         verdict: Verdict::Unknown,
         reason,

@@ -1,5 +1,8 @@
 //! What is never the same twice: parts of outputs that are overlooked.
 
+/// How names of temporary files begin.
+const TEMPORARY: &str = "/tmp/tmp.";
+
 /// Lines about what every system has of its own: processes and the kernel's view of them.
 pub(super) fn is_volatile(line: &str) -> bool {
     let line = line.trim_start_matches("find: ");
@@ -8,13 +11,16 @@ pub(super) fn is_volatile(line: &str) -> bool {
 
 /// The line without names of temporary files.
 pub(super) fn masked(line: &str) -> String {
-    let Some(at) = line.find("/tmp/tmp.") else { return line.to_owned() };
-    let (before, rest) = line.split_at(at + "/tmp/tmp.".len());
-    let end = rest.find(|it: char| !it.is_ascii_alphanumeric()).unwrap_or(rest.len());
-    if end < 6 {
-        return line.to_owned();
+    let mut out = String::new();
+    let mut rest = line;
+    while let Some(at) = rest.find(TEMPORARY) {
+        let (before, after) = rest.split_at(at + TEMPORARY.len());
+        out.push_str(before);
+        let end = after.find(|it: char| !it.is_ascii_alphanumeric()).unwrap_or(after.len());
+        out.push_str(if end < 6 { &after[..end] } else { "…" });
+        rest = &after[end..];
     }
-    format!("{before}…{}", masked(&rest[end..]))
+    out + rest
 }
 
 /// The line without numbers.

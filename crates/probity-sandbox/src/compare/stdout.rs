@@ -29,6 +29,12 @@ pub(super) fn normal(bytes: &[u8], leniency: Leniency) -> Vec<String> {
     lines
 }
 
+/// Whether lines whose numbers are masked have nothing else in them.
+pub(super) fn has_numbers_only(lines: &[String]) -> bool {
+    let plain = |it: &String| it.chars().all(|it| it == '#' || it.is_whitespace());
+    !lines.is_empty() && lines.iter().all(plain)
+}
+
 fn collapsed(line: &str) -> String {
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -48,13 +54,15 @@ fn shown(line: &str) -> String {
     if end < line.len() { format!("{}…", &line[..end]) } else { line.to_owned() }
 }
 
-/// Which part of the words of the shorter output is in the longer one.
+/// Which part of the words of the shorter output is in the longer one. A word is letters, digits and what names are made
+/// of.
 pub(super) fn likeness(left: &[u8], right: &[u8]) -> Option<f64> {
     let counted = [left, right].map(|bytes| {
         let text = String::from_utf8_lossy(bytes).replace('\0', "\n");
         let mut words: BTreeMap<String, usize> = BTreeMap::new();
         let lines = text.lines().filter(|it| !mask::is_volatile(it));
-        for word in lines.flat_map(str::split_whitespace) {
+        let is_between = |it: char| !it.is_alphanumeric() && !matches!(it, '/' | '.' | '_' | '-');
+        for word in lines.flat_map(|it| it.split(is_between)).filter(|it| !it.is_empty()) {
             *words.entry(mask::masked(word)).or_default() += 1;
         }
         words

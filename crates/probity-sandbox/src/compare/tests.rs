@@ -12,6 +12,7 @@ fn wrote(text: &str) -> Execution {
         stderr: Output::default(),
         changes: Vec::new(),
         refused: Vec::new(),
+        began: NOW,
         took_us: 1,
     }
 }
@@ -29,7 +30,7 @@ fn changed(path: &str, before: Option<Entry>, after: Option<Entry>) -> Execution
 const STRICT: Leniency = Leniency { order: false, blanks: false, processes: false };
 
 fn outcome(left: &Execution, right: &Execution) -> Outcome {
-    compare(left, right, STRICT, NOW)
+    compare(left, right, STRICT)
 }
 
 #[test]
@@ -50,7 +51,7 @@ fn equal_output_is_the_same_and_silence_is_silence() {
 fn order_and_blanks_are_overlooked_only_where_nobody_promises_them() {
     let (left, right) = (wrote("b\na  1\n"), wrote("a 1\nb\n"));
     let lenient = Leniency { order: true, blanks: true, ..STRICT };
-    assert_eq!(compare(&left, &right, lenient, NOW), Outcome::Same);
+    assert_eq!(compare(&left, &right, lenient), Outcome::Same);
     assert!(matches!(outcome(&left, &right), Outcome::Different(_)));
     let order = |left, right| {
         let promise = |order| Promise { order, padded: false, network: false };
@@ -79,6 +80,27 @@ fn files_are_compared_by_what_is_there_afterwards() {
         outcome(&gone, &wrote("")),
         Outcome::Different("`/a` is gone instead of as it was".to_owned())
     );
+}
+
+#[test]
+fn what_is_new_is_new_for_each_command() {
+    let touched = |began| Execution {
+        began,
+        ..changed("/a", Some(file("a", NOW - 9)), Some(file("a", began + 1)))
+    };
+    assert_eq!(outcome(&touched(NOW), &touched(NOW + 500)), Outcome::Same);
+}
+
+#[test]
+fn a_missing_program_is_named() {
+    for (complaint, name) in [
+        ("bash: line 1: tree: command not found", "tree"),
+        ("sh: 1: tree: not found", "tree"),
+        ("timeout: failed to run command ‘tree’: No such file or directory", "tree"),
+    ] {
+        assert_eq!(missing(complaint), Some(name));
+    }
+    assert_eq!(missing("cat: x: No such file or directory"), None);
 }
 
 #[test]
@@ -122,18 +144,28 @@ fn names_of_temporary_files_and_of_processes_mean_nothing() {
         Outcome::Same
     );
     assert_eq!(outcome(&wrote("/proc/12/x\na"), &wrote("a\n/proc/9/y")), Outcome::Same);
+    assert_eq!(
+        outcome(&wrote(&"/tmp/tmp.aaaaaa".repeat(60_000)), &wrote("a")),
+        Outcome::Different(format!(
+            "line 1 of the output: `{}…` instead of `a`",
+            "/tmp/tmp.…".repeat(10)
+        ))
+    );
     let processes = Leniency { processes: true, ..STRICT };
-    assert_eq!(compare(&wrote("12 sleep"), &wrote("7 sleep"), processes, NOW), Outcome::Same);
+    let numbers = compare(&wrote("12\n"), &wrote("7\n"), processes);
+    assert!(matches!(numbers, Outcome::Undecided(_)), "{numbers:?}");
+    assert_eq!(compare(&wrote("12\n"), &wrote("12\n"), processes), Outcome::Same);
+    assert_eq!(compare(&wrote("12 sleep"), &wrote("7 sleep"), processes), Outcome::Same);
 }
 
 #[test]
 fn likeness_is_about_what_both_have() {
-    let like = |left: &str, right: &str| likeness(&wrote(left), &wrote(right), NOW);
+    let like = |left: &str, right: &str| likeness(&wrote(left), &wrote(right));
     assert_eq!(like("a\nb\n", "-rw a\n-rw b\n"), Some(1.0));
     assert_eq!(like("a\n", "b\n"), Some(0.0));
     assert_eq!(like("", ""), None);
     assert_eq!(like("", "x"), Some(0.0));
     let made = changed("/a", None, Some(file("a", NOW + 1)));
     let told = Execution { stdout: wrote("made /a").stdout, ..made.clone() };
-    assert_eq!(likeness(&made, &told, NOW), Some(1.0));
+    assert_eq!(likeness(&made, &told), Some(1.0));
 }

@@ -172,7 +172,7 @@ fn execute(
         .map_err(Trouble::Request)?;
     let totals = [streams[0].total, streams[1].total];
     let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-    let report = Report { end, totals, changes, refused, took_us };
+    let report = Report { end, totals, changes, refused, began: layers.since, took_us };
     Ok((report, streams.map(|stream| stream.kept)))
 }
 

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use probity_shell::mentions::{Mentions, Role};
 
-use self::population::Population;
+use self::{population::Population, text::Texts};
 use super::{Content, File, Group, USER, User, World, archive};
 
 /// Directories of the host, into which nothing can be planted.
@@ -24,6 +24,9 @@ const OWN: &[&str] =
 
 /// Directories that get a population of their own.
 const MAX_ROOTS: usize = 4;
+
+/// Processes that are looked for, at most.
+const MAX_PROCESSES: usize = 3;
 
 /// Which of the worlds is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +82,11 @@ pub fn variables(mentions: &Mentions) -> BTreeMap<String, String> {
     all.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
+/// A text for commands that read what they are given.
+pub fn input(mentions: &Mentions, seed: usize) -> String {
+    Texts::new(mentions).content(seed, false)
+}
+
 fn world(mentions: &Mentions, variant: Variant) -> World {
     let named = |it: &&String| is_name(it) && *it != "root" && variant == Variant::Again;
     let mentioned = |list: &BTreeSet<String>, otherwise: &str| {
@@ -92,12 +100,14 @@ fn world(mentions: &Mentions, variant: Variant) -> World {
     let mut planter = Planter {
         mentions,
         variant,
+        texts: Texts::new(mentions),
         home: format!("/home/{user}"),
         directory: format!("/home/{user}/work"),
         files: Vec::new(),
     };
     planter.paths();
     planter.populations();
+    let processes = planter.processes();
     let Planter { directory, mut files, .. } = planter;
     fit(&mut files);
     World {
@@ -115,12 +125,14 @@ fn world(mentions: &Mentions, variant: Variant) -> World {
         variables: variables(mentions),
         files,
         setup: None,
-        processes: Vec::new(),
+        processes,
     }
 }
 
-/// Takes out what would lie below a file.
+/// Takes out what would lie below a file, and what is there already.
 fn fit(files: &mut Vec<File>) {
+    let mut seen = BTreeSet::new();
+    files.retain(|it| seen.insert(it.path.clone()));
     let solid = |it: &&File| !matches!(it.content, Content::Directory);
     let taken: BTreeSet<String> = files.iter().filter(solid).map(|it| it.path.clone()).collect();
     files.retain(|it| {
@@ -142,6 +154,7 @@ fn is_name(text: &str) -> bool {
 struct Planter<'m> {
     mentions: &'m Mentions,
     variant: Variant,
+    texts: Texts<'m>,
     home: String,
     directory: String,
     files: Vec<File>,
@@ -221,7 +234,7 @@ impl Planter<'_> {
     /// A file with what its name promises.
     fn named_file(&self, path: String, seed: usize) -> File {
         let sorted = self.variant == Variant::Again;
-        let plain = text::content(self.mentions, seed, sorted);
+        let plain = self.texts.content(seed, sorted);
         let (content, mode) = typed(&path, plain);
         let age = i64::try_from(seed % 5 + 1).unwrap_or(1) * 86_400;
         File { mode, age: Some(age), ..File::new(path, content) }
@@ -232,20 +245,40 @@ impl Planter<'_> {
         let searched = self.mentions.paths.iter().filter(|(path, role)| {
             matches!(role, Role::Directory | Role::Any) && self.is_directory(path, **role)
         });
-        let mut roots: Vec<String> = searched
+        let places = searched
             .filter(|(path, _)| !glob::is_pattern(path))
             .filter_map(|(path, _)| self.place(path))
-            .map(|it| if it == "/" { "/srv/found".to_owned() } else { it })
-            .collect();
-        if self.mentions.here || roots.is_empty() {
-            roots.insert(0, self.directory.clone());
+            .map(|it| if it == "/" { "/srv/found".to_owned() } else { it });
+        let mut places: Vec<String> = places.collect();
+        if self.mentions.here || places.is_empty() {
+            places.insert(0, self.directory.clone());
         }
-        roots.dedup();
-        roots.truncate(MAX_ROOTS);
-        for (index, root) in roots.iter().enumerate() {
-            let population = Population { mentions: self.mentions, variant: self.variant, index };
-            self.files.extend(population.files(root));
+        // Two spellings may mean one place.
+        let mut seen = BTreeSet::new();
+        places.retain(|it| seen.insert(it.clone()));
+        for (index, root) in places.iter().take(MAX_ROOTS).enumerate() {
+            let Self { mentions, variant, texts, .. } = self;
+            let population = Population { mentions, variant: *variant, texts, index };
+            let files = population.files(root);
+            self.files.extend(files);
         }
+    }
+
+    /// Processes with the names that are looked for. Their programs are not where commands are found.
+    fn processes(&mut self) -> Vec<Vec<String>> {
+        let mut processes = Vec::new();
+        let Mentions { processes: named, texts, programs, .. } = self.mentions;
+        let lists = ["ps", "pstree"].iter().any(|it| programs.contains(*it));
+        // `grep [n]ginx` does not find itself in the list.
+        let searched = texts.iter().filter(|_| lists).map(|it| it.pattern.replace(['[', ']'], ""));
+        let names: BTreeSet<String> = named.iter().cloned().chain(searched).collect();
+        for name in names.iter().filter(|it| is_name(it)).take(MAX_PROCESSES) {
+            let program = format!("/opt/services/{name}");
+            let text = Content::text("#!/bin/sh\nwhile :; do sleep 60; done\n");
+            self.files.push(File { mode: Some(0o755), ..File::new(&*program, text) });
+            processes.push(vec![program]);
+        }
+        processes
     }
 }
 

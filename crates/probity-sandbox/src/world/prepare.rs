@@ -7,7 +7,7 @@ use std::{
     os::unix::fs::{PermissionsExt as _, symlink},
     path::{Path, PathBuf},
     sync::atomic::{AtomicU32, Ordering},
-    time::{Duration, SystemTime},
+    time::SystemTime,
 };
 
 use super::{
@@ -19,8 +19,8 @@ use super::{
 /// Times in a world are relative to when it is made. A tree older than this is made anew.
 const FRESH_SECONDS: u64 = 6 * 3600;
 
-/// Nobody asks for a tree that was made so long ago any more: the next one to make a tree removes it.
-const STALE: Duration = Duration::from_hours(48);
+/// A tree that was not changed for so long is removed. A world may say that its root is some days old.
+const STALE_SECONDS: u64 = 3 * 86_400;
 
 /// Tools of the host on which it depends what a setup makes.
 const SETUP_TOOLS: &[&str] = &["/usr/bin/bash", "/usr/bin/git", "/usr/bin/gzip", "/usr/bin/tar"];
@@ -74,7 +74,6 @@ impl World {
         let place = preparation.cache.join(&digest);
         if !place.is_dir() {
             self.build(preparation, &place)?;
-            remove_stale(preparation, &place);
         }
         Ok(self.prepared(digest, place))
     }
@@ -122,8 +121,8 @@ impl World {
 
     /// Builds beside the place and moves it there: whoever comes second throws their own away.
     fn build(&self, preparation: &Preparation<'_>, place: &Path) -> Result<(), PrepareError> {
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let draft = preparation.cache.join(format!(".draft-{}-{number}", std::process::id()));
+        let draft = fresh_folder(preparation.cache, "draft")
+            .map_err(|source| self.failed(preparation.cache, source))?;
         let outcome = self.fill(preparation, &draft);
         let outcome = outcome.and_then(|()| match fs::rename(&draft, place) {
             Err(_) if place.is_dir() => Ok(()),
@@ -132,11 +131,11 @@ impl World {
         if draft.is_dir() {
             remove(&draft);
         }
+        sweep(preparation, place);
         outcome
     }
 
     fn fill(&self, preparation: &Preparation<'_>, tree: &Path) -> Result<(), PrepareError> {
-        fs::create_dir_all(tree).map_err(|source| self.failed(tree, source))?;
         let mut writer =
             Writer { world: self, tree, now: seconds(preparation.now), later: Vec::new() };
         writer.basics()?;
@@ -181,14 +180,31 @@ fn top_level(tree: &Path) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Removes trees that were made long ago, beside the one at `place`. What cannot be looked at or removed stays.
-fn remove_stale(preparation: &Preparation<'_>, place: &Path) {
-    let is_tree = |name: &str| name.len() == 32 && name.bytes().all(|it| it.is_ascii_hexdigit());
+/// A folder in the cache that nobody uses, also no process of the same number in another container.
+pub(crate) fn fresh_folder(cache: &Path, kind: &str) -> io::Result<PathBuf> {
+    fs::create_dir_all(cache)?;
+    loop {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let folder = cache.join(format!(".{kind}-{}-{number}", std::process::id()));
+        match fs::create_dir(&folder) {
+            Ok(()) => return Ok(folder),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Removes trees whose time is over, but for the one at `place`, and what processes that were killed have left.
+fn sweep(preparation: &Preparation<'_>, place: &Path) {
+    let is_ours = |name: &str| {
+        let is_digest = name.len() == 32 && name.bytes().all(|it| it.is_ascii_hexdigit());
+        is_digest || name.starts_with(".draft-") || name.starts_with(".planted-")
+    };
     for entry in fs::read_dir(preparation.cache).into_iter().flatten().flatten() {
-        let made = entry.metadata().and_then(|it| it.modified()).ok();
-        let age = made.and_then(|made| preparation.now.duration_since(made).ok());
-        let other = entry.path() != place && is_tree(&entry.file_name().to_string_lossy());
-        if other && age.is_some_and(|age| age > STALE) {
+        let changed = entry.metadata().and_then(|it| it.modified());
+        let age = changed.ok().and_then(|it| preparation.now.duration_since(it).ok());
+        let is_old = age.is_some_and(|it| it.as_secs() > STALE_SECONDS);
+        if is_old && entry.path() != place && entry.file_name().to_str().is_some_and(is_ours) {
             remove(&entry.path());
         }
     }

@@ -196,9 +196,9 @@ fn trees_that_nobody_asks_for_any_more_are_removed() {
     };
     let first = prepare(now);
     fs::write(cache.path().join("notes"), "of somebody").unwrap();
-    let next = prepare(now + Duration::from_hours(40));
+    let next = prepare(now + Duration::from_hours(60));
     assert!(first.is_dir() && next.is_dir());
-    let last = prepare(now + Duration::from_hours(60));
+    let last = prepare(now + Duration::from_hours(80));
     assert!(!first.is_dir() && !next.is_dir() && last.is_dir());
     assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 2);
 }

@@ -53,6 +53,9 @@ pub(super) fn read(walker: &mut Walker, name: &str, arguments: &[Field]) {
             ("awk" | "gawk" | "mawk" | "nawk", _) if is_first && !scripted => {
                 awk_program(walker, &operand.text);
             }
+            _ if PROCESSES.contains(&name) => literal(&operand.text, |it| {
+                walker.found.processes.insert(it.to_owned());
+            }),
             (_, "PATTERN") => text_pattern(walker, &operand.text, syntax),
             (_, "MODE") => walker.found.modes.extend(find::mode(&operand.text)),
             (_, "OWNER") => owner(walker, &operand.text),
@@ -61,9 +64,6 @@ pub(super) fn read(walker: &mut Walker, name: &str, arguments: &[Field]) {
             }),
             (_, "GROUP") => literal(&operand.text, |it| {
                 walker.found.groups.insert(it.to_owned());
-            }),
-            _ if PROCESSES.contains(&name) => literal(&operand.text, |it| {
-                walker.found.processes.insert(it.to_owned());
             }),
             (_, "FILE" | "DIR" | "SOURCE" | "TARGET") => {
                 walker.operand(&operand.text, role(name, kind, &call));

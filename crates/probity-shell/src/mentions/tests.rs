@@ -83,3 +83,9 @@ fn it_is_known_whether_the_working_directory_matters() {
     }
     assert_eq!(of("find . -type d").kinds, ['d'].into());
 }
+
+#[test]
+fn processes_are_mentioned_by_name() {
+    let found = of("pkill nginx; killall worker");
+    assert_eq!(found.processes, ["nginx".to_owned(), "worker".to_owned()].into());
+}

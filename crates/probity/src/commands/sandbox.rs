@@ -94,7 +94,7 @@ struct Shown {
 }
 
 fn json(world: &str, means: Means, execution: Execution) -> String {
-    let Execution { end, stdout, stderr, changes, refused, took_us } = execution;
+    let Execution { end, stdout, stderr, changes, refused, began: _, took_us } = execution;
     let shown = Shown {
         world: world.to_owned(),
         means,
@@ -112,7 +112,7 @@ fn json(world: &str, means: Means, execution: Execution) -> String {
 }
 
 fn text(world: &str, means: Means, execution: &Execution) -> String {
-    let Execution { end, stdout, stderr, changes, refused, took_us } = execution;
+    let Execution { end, stdout, stderr, changes, refused, began: _, took_us } = execution;
     let ms = took_us / 1000;
     let mut text = format!("{end} after {ms} ms, in the world {world} ({means})\n");
     stream(&mut text, "standard output", stdout);

@@ -323,6 +323,40 @@ fn commands_that_are_executed_are_judged_by_what_they_do() {
     );
     assert_eq!(answers[3]["reason"], "neither did anything in any world");
     assert_eq!(answers[4]["reason"], "a program in it needs a network");
-    assert!(answers[5]["reason"].as_str().unwrap().starts_with("a program is missing: "));
+    assert_eq!(answers[5]["reason"], "`no-such-program` is not installed");
     assert_eq!(answers[6]["reason"], "it does not do the same twice");
+}
+
+#[test]
+fn commands_that_do_nothing_to_files_are_judged_by_what_they_read_and_leave() {
+    let pair = |id: &str, command: &str, against: &str| json!({ "id": id, "command": command, "against": against, "execute": true });
+    let requests = [
+        pair("read", "awk 'NR == 2'", "sed -n 2p"),
+        pair("read otherwise", "awk 'NR == 2'", "sed -n 3p"),
+        pair("directory", "cd /data", "pushd /data > /dev/null"),
+        pair("variable", "x=$((2 + 3))", "x=$(echo 5)"),
+        pair("other variable", "x=$((2 + 3))", "x=$(echo 6)"),
+        pair("process", "pkill nginx", "kill $(pgrep nginx)"),
+        pair("no process", "pkill nginx", "pgrep nginx > /dev/null"),
+        pair("error stream", "echo a >&2", "printf 'a\\n' >&2"),
+        pair("complaint", "find . -name x -maxdepth 1", "find . -maxdepth 1 -empty -name y"),
+    ];
+    let answers = answers(&Project::new(), &[], &requests);
+    let brief: Vec<Value> =
+        answers.iter().map(|it| json!([it["id"], it["effect"]["verdict"]])).collect();
+    assert_eq!(
+        Value::from(brief),
+        json!([
+            ["read", "same_effect"],
+            ["read otherwise", "different"],
+            ["directory", "same_effect"],
+            ["variable", "same_effect"],
+            ["other variable", "unknown"],
+            ["process", "same_effect"],
+            ["no process", "unknown"],
+            ["error stream", "same_effect"],
+            ["complaint", "different"],
+        ])
+    );
+    assert_eq!(answers[1]["effect"]["world"], "planted-fed");
 }

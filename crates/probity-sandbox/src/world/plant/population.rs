@@ -2,7 +2,7 @@
 
 use probity_shell::mentions::Mentions;
 
-use super::{Variant, glob, text, typed};
+use super::{Variant, glob, text::Texts, typed};
 use crate::world::{Content, File};
 
 /// Names where no pattern asks for any.
@@ -13,13 +13,18 @@ const ODD: &[&str] = &["two words.txt", "über.md", "-dash", "it's"];
 const MAX_SIZE: u64 = 2 << 30;
 /// Files of one population.
 const MAX_FILES: usize = 110;
+/// Patterns for names that are instantiated, at most.
+const MAX_NAMES: usize = 24;
 /// How deep files lie.
 const DEPTHS: &[&str] = &["", "sub/", "sub/inner/", ".hidden/", "other/x/y/z/"];
+/// The same where nothing lies on top: a pattern that the shell replaces with what matches is left as it is there.
+const LOWER_DEPTHS: &[&str] = &["low/", "sub/", "sub/inner/", ".hidden/", "other/x/y/z/"];
 
 /// What lives in one directory.
 pub(super) struct Population<'m> {
     pub(super) mentions: &'m Mentions,
     pub(super) variant: Variant,
+    pub(super) texts: &'m Texts<'m>,
     /// Which of the directories it is.
     pub(super) index: usize,
 }
@@ -39,7 +44,8 @@ impl Population<'_> {
         let traits = self.traits();
         let mut files = Vec::new();
         let mut number = self.index * 13 + self.variant.seed() * 5;
-        let rounds = traits.len().max(DEPTHS.len());
+        let depths = if self.variant == Variant::Again { LOWER_DEPTHS } else { DEPTHS };
+        let rounds = traits.len().max(depths.len());
         for round in 0..rounds {
             for (at, name) in names.iter().enumerate() {
                 // The first names meet all traits; the others some.
@@ -47,8 +53,8 @@ impl Population<'_> {
                     continue;
                 }
                 number += 1;
-                let depth = DEPTHS[(round + at) % DEPTHS.len()];
-                let again = round / DEPTHS.len();
+                let depth = depths[(round + at) % depths.len()];
+                let again = round / depths.len();
                 let folder = if again == 0 { String::new() } else { format!("r{again}/") };
                 let odd = if self.variant == Variant::Odd { "odd folder/" } else { "" };
                 let path = format!("{root}/{depth}{odd}{folder}{name}");
@@ -67,12 +73,13 @@ impl Population<'_> {
         };
         let mut names: Vec<String> = Vec::new();
         // Patterns take turns, so that each is there however many there are.
-        let lists: Vec<Vec<String>> = self.mentions.names.iter().map(|it| own(clean(it))).collect();
+        let patterns = || self.mentions.names.iter().take(MAX_NAMES).map(|it| clean(it));
+        let lists: Vec<Vec<String>> = patterns().map(own).collect();
         for at in 0..4 {
             names.extend(lists.iter().filter_map(|it| it.get(at).cloned()));
         }
         if self.variant != Variant::Near {
-            let misses = self.mentions.names.iter().take(6).flat_map(|it| glob::near(clean(it)));
+            let misses = patterns().take(6).flat_map(glob::near);
             names.extend(misses);
         }
         if self.variant == Variant::Odd {
@@ -94,8 +101,14 @@ impl Population<'_> {
     fn traits(&self) -> Vec<Traits> {
         let Mentions { sizes, ages, modes, .. } = self.mentions;
         let around = |size: &u64| {
-            [*size, size.saturating_sub(1), size + 1, size * 2, size / 3]
-                .map(|it| Some(it.min(MAX_SIZE)))
+            [
+                *size,
+                size.saturating_sub(1),
+                size.saturating_add(1),
+                size.saturating_mul(2),
+                size / 3,
+            ]
+            .map(|it| Some(it.min(MAX_SIZE)))
         };
         let mut sizes: Vec<Option<u64>> = sizes.iter().take(3).flat_map(around).collect();
         sizes.push(None);
@@ -131,7 +144,7 @@ impl Population<'_> {
 
     fn file(&self, path: String, number: usize, traits: Traits) -> File {
         let Traits { size, modified, accessed, mode } = traits;
-        let plain = text::content(self.mentions, number, false);
+        let plain = self.texts.content(number, false);
         let (content, own_mode) = match size {
             Some(size) if size > 1 << 16 => (Content::Sparse(size), None),
             Some(size) => {
@@ -151,7 +164,15 @@ impl Population<'_> {
 
     /// A directory that is called like a file is odd, unless somebody looks for one.
     fn may_be_directory(&self, name: &str) -> bool {
-        self.variant == Variant::Odd || self.mentions.kinds.contains(&'d') || !name.contains('.')
+        self.variant == Variant::Odd
+            || self.mentions.kinds.contains(&'d')
+            || !name.contains('.') && !self.is_about_files()
+    }
+
+    /// One of the commands says that it is about files, and none that it is about directories.
+    fn is_about_files(&self) -> bool {
+        let kinds = &self.mentions.kinds;
+        kinds.contains(&'f') && !kinds.contains(&'d')
     }
 
     /// Directories and links with the names of files, and what is empty.
@@ -166,6 +187,11 @@ impl Population<'_> {
                 let inside = format!("{root}/folders/{name}/in/deep.txt");
                 files.push(File::new(inside, Content::text("deep\n")));
             }
+            if self.mentions.kinds.contains(&'d') {
+                files.extend(["own", "own/two", "own/two/three"].map(|above| {
+                    File::new(format!("{root}/{above}/{name}/deep.txt"), Content::text("deep\n"))
+                }));
+            }
             if odd || self.mentions.kinds.contains(&'l') {
                 let target = format!("../sub/{first}");
                 files.push(File::new(format!("{root}/links/{name}"), Content::Link(target)));
@@ -176,7 +202,8 @@ impl Population<'_> {
                 files.push(File::new(empty, Content::Bytes(Vec::new())));
             }
         }
-        for (at, mode) in modes.enumerate() {
+        let changed = self.mentions.programs.contains("chmod");
+        for (at, mode) in modes.enumerate().filter(|_| odd || changed || !self.is_about_files()) {
             let name = if self.may_be_directory(first) { first } else { "inside" };
             let directory = File::new(format!("{root}/moded{at}/{name}"), Content::Directory);
             files.push(File { mode: Some(mode), ..directory });

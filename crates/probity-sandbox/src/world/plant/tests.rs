@@ -74,3 +74,21 @@ fn parameters_have_the_values_that_are_planted() {
     assert_eq!(worlds[0].variables["FILES"], "files");
     assert!(paths(&worlds[0]).contains(&"/home/ada/work/files"));
 }
+
+#[test]
+fn a_place_is_planted_once_however_it_is_spelled() {
+    for world in planted("find ./src docs ~/x /home/ada/x src -type l -name broken; cat vacant") {
+        let mut all = paths(&world);
+        all.sort_unstable();
+        let count = all.len();
+        all.dedup();
+        assert_eq!(all.len(), count, "{}", world.name);
+    }
+}
+
+#[test]
+fn processes_that_are_looked_for_run() {
+    let worlds = planted("pkill nginx; pgrep -f 'a b'");
+    assert_eq!(worlds[0].processes, [["/opt/services/nginx"]]);
+    assert!(paths(&worlds[0]).contains(&"/opt/services/nginx"));
+}

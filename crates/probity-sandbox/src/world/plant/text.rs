@@ -25,8 +25,34 @@ const FILLER: &[&str] = &[
 /// No text has more lines than this.
 const MAX_LINES: usize = 400;
 
-/// A text for a file; other seeds give other texts.
-pub(super) fn content(mentions: &Mentions, seed: usize, sorted: bool) -> String {
+/// Patterns whose samples are in texts, at most.
+const MAX_PATTERNS: usize = 12;
+
+/// A sample of a pattern is not longer than this.
+const MAX_SAMPLE: usize = 200;
+const MAX_STEPS: usize = 2000;
+
+/// What texts are made of.
+pub(super) struct Texts<'m> {
+    mentions: &'m Mentions,
+    /// What each pattern finds.
+    found: Vec<Vec<String>>,
+}
+
+impl<'m> Texts<'m> {
+    pub(super) fn new(mentions: &'m Mentions) -> Self {
+        let found = mentions.texts.iter().take(MAX_PATTERNS).map(samples).collect();
+        Self { mentions, found }
+    }
+
+    /// A text for a file; other seeds give other texts.
+    pub(super) fn content(&self, seed: usize, sorted: bool) -> String {
+        let Self { mentions, found } = self;
+        content(mentions, found, seed, sorted)
+    }
+}
+
+fn content(mentions: &Mentions, found: &[Vec<String>], seed: usize, sorted: bool) -> String {
     let mut lines: Vec<String> = FILLER.iter().map(|it| (*it).to_owned()).collect();
     let shift = seed * 4 % lines.len();
     lines.rotate_left(shift);
@@ -40,14 +66,14 @@ pub(super) fn content(mentions: &Mentions, seed: usize, sorted: bool) -> String 
         }));
     }
     // Every fourth text has near misses only.
-    for (at, pattern) in mentions.texts.iter().enumerate() {
-        for found in samples(pattern) {
+    for (at, samples) in found.iter().enumerate() {
+        for found in samples {
             if seed % 4 != 3 {
                 lines.push(format!("before {found} after {seed}"));
                 lines.push(found.clone());
                 lines.insert(at.min(lines.len()), format!("{found}{}", " again".repeat(seed % 3)));
             }
-            lines.extend(near(&found));
+            lines.extend(near(found));
         }
     }
     let wanted = mentions.numbers.iter().copied().filter(|it| *it <= 300).max().unwrap_or(0);
@@ -73,7 +99,7 @@ pub(super) fn samples(pattern: &TextPattern) -> Vec<String> {
     };
     let parsed = regex_syntax::ParserBuilder::new().utf8(false).build().parse(&expression);
     let Ok(parsed) = parsed else { return vec![pattern.clone()] };
-    let mut found: Vec<String> = (0..3).map(|it| sample(&parsed, it)).collect();
+    let mut found: Vec<String> = (0..3).map(|it| Sample::of(&parsed, it)).collect();
     found.sort();
     found.dedup();
     found.retain(|it| !it.contains('\n'));
@@ -156,19 +182,40 @@ fn bracket(rest: &mut std::iter::Peekable<std::str::Chars<'_>>, out: &mut String
     }
 }
 
-fn sample(hir: &Hir, variant: usize) -> String {
-    match hir.kind() {
-        HirKind::Empty | HirKind::Look(_) => String::new(),
-        HirKind::Literal(it) => String::from_utf8_lossy(&it.0).into_owned(),
-        HirKind::Class(it) => member(it, variant).map(String::from).unwrap_or_default(),
-        HirKind::Repetition(it) => {
-            let most = it.max.unwrap_or(u32::MAX).min(it.min + 2);
-            let times = (it.min.max(1) + u32::try_from(variant).unwrap_or(0)).min(most).min(12);
-            (0..times).map(|_| sample(&it.sub, variant)).collect()
+/// A text that an expression finds, as it grows.
+struct Sample {
+    text: String,
+    variant: usize,
+    /// Parts of the expression that may still be visited. Nested repetitions multiply.
+    steps: usize,
+}
+
+impl Sample {
+    fn of(hir: &Hir, variant: usize) -> String {
+        let mut sample = Self { text: String::new(), variant, steps: MAX_STEPS };
+        sample.add(hir);
+        sample.text
+    }
+
+    fn add(&mut self, hir: &Hir) {
+        if self.steps == 0 || self.text.len() > MAX_SAMPLE {
+            return;
         }
-        HirKind::Capture(it) => sample(&it.sub, variant),
-        HirKind::Concat(parts) => parts.iter().map(|it| sample(it, variant)).collect(),
-        HirKind::Alternation(parts) => sample(&parts[variant % parts.len()], variant),
+        self.steps -= 1;
+        match hir.kind() {
+            HirKind::Empty | HirKind::Look(_) => {}
+            HirKind::Literal(it) => self.text.push_str(&String::from_utf8_lossy(&it.0)),
+            HirKind::Class(it) => self.text.extend(member(it, self.variant)),
+            HirKind::Repetition(it) => {
+                let most = it.max.unwrap_or(u32::MAX).min(it.min.saturating_add(2)).min(12);
+                let more = u32::try_from(self.variant).unwrap_or(0);
+                let times = it.min.max(1).saturating_add(more).min(most);
+                (0..times).for_each(|_| self.add(&it.sub));
+            }
+            HirKind::Capture(it) => self.add(&it.sub),
+            HirKind::Concat(parts) => parts.iter().for_each(|it| self.add(it)),
+            HirKind::Alternation(parts) => self.add(&parts[self.variant % parts.len()]),
+        }
     }
 }
 
@@ -208,6 +255,16 @@ mod tests {
             let pattern = TextPattern { pattern: pattern.to_owned(), syntax };
             let found = samples(&pattern);
             assert!(found.iter().any(|it| it == wanted), "{pattern:?}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn samples_stay_short_however_often_a_pattern_repeats() {
+        for pattern in ["(((((((((a{12}){12}){12}){12}){12}){12}){12}){12}){12})", "a{4294967295}"]
+        {
+            let pattern = TextPattern { pattern: pattern.to_owned(), syntax: Syntax::Extended };
+            let found = samples(&pattern);
+            assert!(found.iter().all(|it| (1..=MAX_SAMPLE + 100).contains(&it.len())));
         }
     }
 }
