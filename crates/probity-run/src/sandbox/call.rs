@@ -154,7 +154,7 @@ fn record(
     paths: BTreeMap<String, PathFound>,
     given: &[Change],
 ) -> Result<ExecutedIn, String> {
-    let Execution { end, stdout, stderr, changes, refused, took_us } = came;
+    let Execution { end, stdout, stderr, changes, refused, took_us, began: _ } = came;
     let changes: Vec<_> = changes.into_iter().filter_map(|it| since(it, given)).collect();
     // A change that is missing would be taken for none.
     if changes.len() > MOST_CHANGES {

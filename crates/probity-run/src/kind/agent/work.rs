@@ -62,7 +62,7 @@ impl World {
         let (argv, stdin) = program(action);
         let execution = self.visit(handle).await?.execute(argv, stdin, limits).await?;
         let changed = changed(&self.changes, &execution.changes);
-        let Execution { end, stdout, stderr, changes, refused, took_us } = execution;
+        let Execution { end, stdout, stderr, changes, refused, took_us, began: _ } = execution;
         self.changes = changes;
         let failed = end != End::Exit(0);
         let told = Told {
