@@ -1,5 +1,5 @@
-//! Commands that write nothing and change no file: what they do with what they are given to read, to the shell and to
-//! processes, and what they write to standard error.
+//! Commands that write nothing and change no file: what they do with what they are given to read, what they do to the
+//! shell, and what they write to standard error.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -17,7 +17,7 @@ use crate::{
 const INPUT: &str = "/var/input";
 const READ_INPUT: &str = "exec < /var/input\n";
 
-/// What is left in the end: where the shell is, its settings, variables that have a value, and which processes run.
+/// What is left in the end: where the shell is, its settings, and variables that have a value.
 const STATE: &str = "/var/state";
 const WRITE_STATE: &str = r#"trap '{
   pwd; umask; ulimit -a; shopt; set -o; alias; declare -f
@@ -27,7 +27,6 @@ const WRITE_STATE: &str = r#"trap '{
       *) test -z "${!__name}" || declare -p "$__name" ;;
     esac
   done < <(compgen -v)
-  cat /proc/[0-9]*/comm | sort
 } > /var/state 2> /dev/null' EXIT
 "#;
 /// What these do to the shell is not in its state.
