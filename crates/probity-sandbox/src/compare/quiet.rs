@@ -1,7 +1,6 @@
-//! Commands that write nothing and change no file: what they do with what they are given to read, to the shell and to
-//! processes, and what they write to standard error.
+//! Commands that write nothing and change no file: what they do with what they are given to read, and to the shell.
 
-use std::{collections::BTreeSet, path::Path};
+use std::path::Path;
 
 use super::{
     Effect, Outcome, compare,
@@ -9,7 +8,7 @@ use super::{
 };
 use crate::{
     Command,
-    execution::{End, EntryKind, Execution},
+    execution::{EntryKind, Execution},
     world::{Content, File, World, plant},
 };
 
@@ -17,7 +16,7 @@ use crate::{
 const INPUT: &str = "/var/input";
 const READ_INPUT: &str = "exec < /var/input\n";
 
-/// What is left in the end: where the shell is, its settings, variables that have a value, and which processes run.
+/// What is left in the end: where the shell is, its settings, and variables that have a value.
 const STATE: &str = "/var/state";
 const WRITE_STATE: &str = r#"trap '{
   pwd; umask; ulimit -a; shopt; set -o; alias; declare -f
@@ -27,7 +26,6 @@ const WRITE_STATE: &str = r#"trap '{
       *) test -z "${!__name}" || declare -p "$__name" ;;
     esac
   done < <(compgen -v)
-  cat /proc/[0-9]*/comm | sort
 } > /var/state 2> /dev/null' EXIT
 "#;
 /// What these do to the shell is not in its state.
@@ -36,9 +34,7 @@ const UNSEEN: &[&str] = &[
     "trap",
 ];
 
-const SHOW_COMPLAINTS: &str = "exec 2>&1\n";
-
-/// Runs both again: with a text to read, with a look at the state that they leave behind, and at standard error.
+/// Runs both again: with a text to read, and with a look at the state that they leave behind.
 pub(super) fn ask(
     judge: &Judge<'_>,
     place: &Path,
@@ -71,16 +67,6 @@ pub(super) fn ask(
                 && compare(&left, &right, pair.leniency) == Outcome::Same)
         })?;
     }
-    if shown.agreed.is_empty() {
-        let commands = commands(SHOW_COMPLAINTS);
-        shown.agreed = agreed(judge, place, &worlds, |run| {
-            let [left, right] = [run(&commands[0])?, run(&commands[1])?];
-            let went_well = [&left, &right]
-                .iter()
-                .all(|it| it.end == End::Exit(0) && !has_complaint(it, &pair.mentions.programs));
-            Ok(went_well && compare(&left, &right, pair.leniency) == Outcome::Same)
-        })?;
-    }
     Ok(None)
 }
 
@@ -106,14 +92,6 @@ fn agreed(
         names.push(world.name.clone());
     }
     Ok(names)
-}
-
-/// Whether a program says that something is wrong: such a line begins with its name.
-fn has_complaint(execution: &Execution, programs: &BTreeSet<String>) -> bool {
-    let text = String::from_utf8_lossy(&execution.stdout.bytes);
-    text.lines()
-        .filter_map(|it| it.split_once(": "))
-        .any(|(name, _)| matches!(name, "bash" | "sh") || programs.contains(name))
 }
 
 fn state(execution: &Execution) -> Option<&EntryKind> {
