@@ -35,6 +35,7 @@ use crate::{
 };
 
 /// What is fixed about a kind of runner.
+#[expect(clippy::struct_excessive_bools, reason = "each is a trait that a kind has or has not")]
 #[derive(Clone, Copy, Debug)]
 pub struct KindSpec {
     /// The keys of a runner in a suite that not every kind has.

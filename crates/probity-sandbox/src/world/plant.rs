@@ -267,11 +267,11 @@ impl Planter<'_> {
     /// Processes with the names that are looked for. Their programs are not where commands are found.
     fn processes(&mut self) -> Vec<Vec<String>> {
         let mut processes = Vec::new();
-        let Mentions { processes: named, texts, programs, .. } = self.mentions;
+        let Mentions { processes: wanted, texts, programs, .. } = self.mentions;
         let lists = ["ps", "pstree"].iter().any(|it| programs.contains(*it));
         // `grep [n]ginx` does not find itself in the list.
         let searched = texts.iter().filter(|_| lists).map(|it| it.pattern.replace(['[', ']'], ""));
-        let names: BTreeSet<String> = named.iter().cloned().chain(searched).collect();
+        let names: BTreeSet<String> = wanted.iter().cloned().chain(searched).collect();
         for name in names.iter().filter(|it| is_name(it)).take(MAX_PROCESSES) {
             let program = format!("/opt/services/{name}");
             let text = Content::text("#!/bin/sh\nwhile :; do sleep 60; done\n");
