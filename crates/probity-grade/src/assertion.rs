@@ -54,10 +54,11 @@ impl CompiledAssertion {
 
     /// Whether it looks at nothing but a text.
     pub(crate) fn is_about_text(&self) -> bool {
-        match &self.check.test {
-            Test::Set { members, .. } => members.iter().all(Self::is_about_text),
-            test => test.looks_at_text(),
+        let test = &self.check.test;
+        if let Test::Set { members, .. } = test {
+            return members.iter().all(Self::is_about_text);
         }
+        test.looks_at_text()
     }
 
     /// How much it counts.

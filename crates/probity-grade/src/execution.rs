@@ -218,7 +218,7 @@ impl ExpectedText {
             TextCriteria::Text(text) => return Self::Is(text.clone()),
             TextCriteria::Assert(assertions) => assertions,
         };
-        let mut compiled = Vec::with_capacity(assertions.len());
+        let mut all = Vec::with_capacity(assertions.len());
         for (at, assertion) in assertions.iter().enumerate() {
             let path: Vec<_> = place.path.iter().copied().chain([Step::Index(at)]).collect();
             let unfit = |path: &[Step<'static>]| CriteriaProblem {
@@ -236,10 +236,10 @@ impl ExpectedText {
             match assertion::compile(assertion, Place { path: &path, ..place }, compiler, problems)
             {
                 Some(it) if !it.is_about_text() => problems.push(unfit(&path)),
-                it => compiled.extend(it),
+                it => all.extend(it),
             }
         }
-        Self::All(compiled)
+        Self::All(all)
     }
 
     fn score_names(&self, what: &str) -> Vec<Cow<'static, str>> {

@@ -54,7 +54,6 @@ impl ExpectedPath {
         let path = &self.path;
         let is_new = change.is_some_and(|it| it.path == whole && it.before.is_none());
         match (self.state, change) {
-            (PathState::Present | PathState::Absent, _) | (PathState::Unchanged, None) => Ok(()),
             (PathState::Created, _) if is_new => Ok(()),
             (PathState::Created, _) => {
                 Err(format!("`{path}` was there before, expected it to be created"))
@@ -65,10 +64,11 @@ impl ExpectedPath {
             (PathState::Changed, Some(_)) if is_new => {
                 Err(format!("`{path}` was created, expected it to change"))
             }
-            (PathState::Changed, Some(_)) => Ok(()),
             (PathState::Unchanged, Some(change)) => {
                 Err(format!("{change}, expected `{path}` to be unchanged"))
             }
+            (PathState::Present | PathState::Absent | PathState::Changed, _)
+            | (PathState::Unchanged, None) => Ok(()),
         }
     }
 }

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use super::{Case, server, without_sandbox};
 use crate::{
     project::Project,
-    rescore::check_export,
     run::{of, run, stored, suite},
 };
 
@@ -128,7 +127,6 @@ fn a_deciding_execution_passes_and_fails_commands_and_is_not_repeated() {
         assert!(report.contains("they do not do the same in the world"), "{report}");
     }
     // Judging again needs no sandbox.
-    check_export(&project);
     without_sandbox(&project, &["rescore"]);
     assert_eq!(verdicts(&project), decided);
 }
