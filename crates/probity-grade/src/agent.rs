@@ -91,10 +91,10 @@ impl Action {
             Some(Value::String(text)) if !text.contains('\0') => Ok(text.clone()),
             Some(Value::String(_)) => Err(format!("error: `{name}` has a NUL in it")),
             Some(other) => Err(format!("error: `{name}` must be a string, not {}", kind_of(other))),
-            None => Err(match call.arguments {
-                Value::Object(_) => format!("error: the argument `{name}` is missing"),
-                _ => "error: the arguments are no JSON object".to_owned(),
-            }),
+            None if call.arguments.is_object() => {
+                Err(format!("error: the argument `{name}` is missing"))
+            }
+            None => Err("error: the arguments are no JSON object".to_owned()),
         };
         let path = || match argument("path")? {
             path if path.trim().is_empty() => Err("error: `path` is blank".to_owned()),
