@@ -97,10 +97,11 @@ fn a_gateway_leads_to_its_server_and_nothing_else_is_reached() {
     let gateway = Gateway { server: Some(address.clone()), tunnels: Vec::new() };
     let openings = Openings { gateway: Some(gateway), ..Openings::default() };
     let asked = echo(server);
-    let mut command =
-        [send(3128, "hello"), send(forbidden.port, "x"), send(address.port, "x")].join("; ");
-    command += &format!("; {}", send(3128, &format!("CONNECT {forbidden} HTTP/1.1\\r\\n\\r\\n")));
-    command += "; perl -MSocket -e 'socket(S, PF_INET, SOCK_DGRAM, 0); print send(S, q(x), 0, sockaddr_in(53, inet_aton(q(8.8.8.8)))) ? q(out) : $!'";
+    let tunnel = send(3128, &format!("CONNECT {forbidden} HTTP/1.1\\r\\n\\r\\n"));
+    let datagram = "perl -MSocket -e 'socket(S, PF_INET, SOCK_DGRAM, 0); print send(S, q(x), 0, sockaddr_in(53, inet_aton(q(8.8.8.8)))) ? q(out) : $!'".to_owned();
+    let command =
+        [send(3128, "hello"), send(forbidden.port, "x"), send(address.port, "x"), tunnel, datagram]
+            .join("; ");
     let execution = run(&openings, &command).expect("an execution");
     let said = text(&execution.stdout.bytes);
     let said: Vec<&str> = said.lines().collect();

@@ -96,12 +96,12 @@ fn many_can_send_the_same_tree_at_once() {
         for number in 0..200 {
             let file = home.join(format!("{number:03}"));
             fs::write(&file, "x").expect("a file");
-            fs::set_permissions(file, fs::Permissions::from_mode(0)).expect("a mode");
+            fs::set_permissions(file, fs::Permissions::from_mode(0o0)).expect("a mode");
         }
         let shut = home.join("shut");
         fs::create_dir(&shut).expect("a directory");
         fs::write(shut.join("in"), "x").expect("a file");
-        fs::set_permissions(shut, fs::Permissions::from_mode(0)).expect("a mode");
+        fs::set_permissions(shut, fs::Permissions::from_mode(0o0)).expect("a mode");
     });
     let list = shell("stat -c %a *");
     std::thread::scope(|scope| {
