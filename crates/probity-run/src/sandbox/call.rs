@@ -98,7 +98,7 @@ fn in_world(
         },
     };
     let start = Start { command: &command, directory: None };
-    execute_in(&mut session, prepared, call, start, &given)
+    execute_in(&mut session, prepared, call, &start, &given)
 }
 
 /// What is started for a call, and where; none: in the directory of the world.
@@ -112,7 +112,7 @@ pub(super) fn execute_in(
     session: &mut Session<'_>,
     prepared: &Prepared,
     call: &ExecutionCall,
-    start: Start<'_>,
+    start: &Start<'_>,
     given: &[Change],
 ) -> Result<ExecutedIn, String> {
     let time = call.timeout.duration();

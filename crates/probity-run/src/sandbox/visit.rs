@@ -124,7 +124,7 @@ fn fulfil(wish: Wish, ground: &Ground, prepared: &Prepared, session: &mut Sessio
             let argv = ["bash", "-c", &call.command].map(str::to_owned).to_vec();
             let command = at_home(prepared, argv, call.stdin.clone());
             let start = Start { command: &command, directory: Some(ROOT) };
-            let came = execute_in(session, prepared, &call, start, &[]).and_then(|world| {
+            let came = execute_in(session, prepared, &call, &start, &[]).and_then(|world| {
                 let sandbox = ground.open()?;
                 Ok(Executed {
                     call: call.digest(),

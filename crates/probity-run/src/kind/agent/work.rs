@@ -149,26 +149,25 @@ mod tests {
 
     use super::*;
 
-    fn entry(mode: u32) -> Option<Entry> {
-        Some(Entry { kind: EntryKind::Directory, mode, owner: (1000, 1000), modified: 0 })
-    }
-
-    fn change(path: &str, before: Option<Entry>, after: Option<Entry>) -> Change {
-        Change { path: path.to_owned(), before, after }
+    /// A directory that had one mode and has another, or was not or is not there.
+    fn change(path: &str, before: Option<u32>, after: Option<u32>) -> Change {
+        let kind = EntryKind::Directory;
+        let entry = |mode| Entry { kind: kind.clone(), mode, owner: (1000, 1000), modified: 0 };
+        Change { path: path.to_owned(), before: before.map(entry), after: after.map(entry) }
     }
 
     #[test]
     fn changes_are_those_since_the_command_before() {
         let before = [
-            change("/again", entry(0o755), entry(0o700)),
-            change("/kept", None, entry(0o755)),
-            change("/left", None, entry(0o755)),
-            change("/lost", entry(0o755), None),
+            change("/again", Some(0o755), Some(0o700)),
+            change("/kept", None, Some(0o755)),
+            change("/left", None, Some(0o755)),
+            change("/lost", Some(0o755), None),
         ];
         let now = [
-            change("/kept", None, entry(0o755)),
-            change("/lost", entry(0o755), entry(0o755)),
-            change("/new", None, entry(0o755)),
+            change("/kept", None, Some(0o755)),
+            change("/lost", Some(0o755), Some(0o755)),
+            change("/new", None, Some(0o755)),
         ];
         assert_eq!(changed(&before, &now), ["~ /again", "- /left", "+ /lost", "+ /new"]);
         assert_eq!(changed(&[], &before), ["~ /again", "+ /kept", "+ /left", "- /lost"]);
