@@ -102,8 +102,8 @@ impl Ground {
 
     /// The folder of worlds that only one case needs.
     fn folder_of_cases(&self) -> Result<&Path, String> {
-        let make = || tempfile::Builder::new().prefix("probity-worlds-").tempdir();
-        let made = self.of_cases.get_or_init(|| make().map_err(|error| error.to_string()));
+        let create = || tempfile::Builder::new().prefix("probity-worlds-").tempdir();
+        let made = self.of_cases.get_or_init(|| create().map_err(|error| error.to_string()));
         made.as_ref().map(TempDir::path).map_err(|why| format!("failed to make a folder: {why}"))
     }
 }
