@@ -135,7 +135,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     };
     if args.dry_run {
         let cache = answers::open_if_there(&project, access, kept)?;
-        let text = dry_run::render(&dry_run::Plan {
+        return context.tell_plan(&dry_run::Plan {
             backends: &backends,
             lanes: &lanes,
             scanned: &scanned,
@@ -144,11 +144,6 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
             cache: cache.as_deref(),
             access,
         });
-        if let Some(path) = &args.requests {
-            dry_run::write_requests(path, &lanes, &backends)?;
-        }
-        context.tell(&safe(&text))?;
-        return Ok(Exit::Success);
     }
     let is_empty_shard = porcelain.planned == 0
         && selection.shard.is_some()
@@ -236,6 +231,16 @@ struct Context<'a> {
 }
 
 impl Context<'_> {
+    /// Says what would be run, and writes down what would be asked.
+    fn tell_plan(&self, plan: &dry_run::Plan<'_>) -> Result<Exit, Failure> {
+        let text = dry_run::render(plan);
+        if let Some(path) = &self.args.requests {
+            dry_run::write_requests(path, plan.lanes, plan.backends)?;
+        }
+        self.tell(&safe(&text))?;
+        Ok(Exit::Success)
+    }
+
     /// The baseline that the run is held against. One of other cases is refused before
     /// anything is asked.
     fn load_baseline(&self, lanes: &[PlannedLane]) -> Result<Option<Against>, Failure> {

@@ -441,6 +441,7 @@ fn events_that_are_not_whole_are_refused() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a list of fields")]
 fn results_that_are_not_whole_are_refused() {
     let of_case = [
         "expected_command",
