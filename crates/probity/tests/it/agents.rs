@@ -214,10 +214,8 @@ fn a_flood_is_cut_and_a_hostile_command_does_no_harm() {
     let server = server(&[
         bash("yes 0123456789 | head -c 5000000"),
         bash("(exec 3<>/dev/tcp/127.0.0.1/22) 2>/dev/null || echo unreachable"),
-        bash(
-            "mount -t tmpfs x /tmp; rm -rf --no-preserve-root / 2>/dev/null; :(){ :|:& };:; kill -9 -1",
-        ),
-        bash("echo still here"),
+        bash("mount -t tmpfs x /tmp; rm -rf /home/ada; :(){ :|:& };:; kill -9 -1"),
+        bash("echo still in $PWD"),
         Answer::text("there are 3"),
     ]);
     let project = project("openai", &server, &task(), "max_seconds = 20");
@@ -225,10 +223,7 @@ fn a_flood_is_cut_and_a_hostile_command_does_no_harm() {
     run(&project, &[]);
     let told = told(&server);
     assert!(told.contains("(cut: the first 10000 of "), "{told}");
-    // Whoever deletes the directory that they are in has to live with it.
-    for part in
-        ["unreachable", "not allowed here: mount", "/home/ada/nothing: No such file or directory"]
-    {
+    for part in ["unreachable", "not allowed here: mount", "still in /\""] {
         assert!(told.contains(part), "{part}: {told}");
     }
     assert!(told.len() < 100_000, "{}", told.len());
