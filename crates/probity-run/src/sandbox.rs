@@ -5,6 +5,7 @@
 
 mod call;
 mod versions;
+mod visit;
 
 use std::{
     collections::BTreeMap,
@@ -18,9 +19,9 @@ use std::{
 
 use probity_core::execution::{EffectFound, EffectVerdict, Executed, ExecutionCall};
 use probity_sandbox::{
-    Keeper, Limits, Sandbox,
+    Keeper, Limits, Sandbox, World,
     compare::{Effect, Judge, Verdict},
-    world,
+    world::{self, Prepared},
 };
 use probity_shell::Script;
 use tempfile::TempDir;
@@ -30,7 +31,9 @@ use tokio::{
 };
 
 use crate::clock;
+pub(crate) use call::world_of;
 use versions::Versions;
+pub(crate) use visit::Visit;
 
 /// Executes commands.
 #[derive(Debug)]
@@ -69,6 +72,11 @@ impl Ground {
         self.sandbox.get_or_init(open).as_ref().map_err(String::clone)
     }
 
+    /// The tree of a world.
+    pub(crate) fn tree(&self, world: &World) -> Result<Prepared, String> {
+        self.open()?.prepare(world, &self.cache, self.now).map_err(|error| chain(&error))
+    }
+
     /// What two commands do in worlds that are made for them, or why that cannot be found out.
     pub fn judge(&self, left: &Script<'_>, right: &Script<'_>) -> Result<Effect, String> {
         let sandbox = self.open()?;
@@ -102,9 +110,11 @@ impl Ground {
 
     /// The folder of worlds that only one case needs.
     fn folder_of_cases(&self) -> Result<&Path, String> {
-        let create = || tempfile::Builder::new().prefix("probity-worlds-").tempdir();
-        let made = self.of_cases.get_or_init(|| create().map_err(|error| error.to_string()));
-        made.as_ref().map(TempDir::path).map_err(|why| format!("failed to make a folder: {why}"))
+        let folder = self.of_cases.get_or_init(|| {
+            let made = tempfile::Builder::new().prefix("probity-worlds-").tempdir();
+            made.map_err(|error| error.to_string())
+        });
+        folder.as_ref().map(TempDir::path).map_err(|why| format!("failed to make a folder: {why}"))
     }
 }
 
@@ -128,6 +138,19 @@ impl Shared {
     pub(crate) fn new(ground: Arc<Ground>) -> Self {
         let slots = available_parallelism().map_or(2, usize::from).saturating_mul(2);
         Self { ground, slots: Arc::new(Semaphore::new(slots)) }
+    }
+
+    /// Why there is no sandbox on this machine; nothing if there is one.
+    pub(crate) async fn check(&self, deadline: Instant) -> Result<(), String> {
+        match self.ground.sandbox.get() {
+            Some(known) => known.as_ref().map(|_| ()).map_err(String::clone),
+            None => self.carry_out(deadline, |ground| ground.open().map(|_| ())).await,
+        }
+    }
+
+    /// Enters the world of a case for several commands.
+    pub(crate) async fn visit(&self, call: ExecutionCall) -> Result<Visit, String> {
+        Visit::begin(Arc::clone(&self.ground), call).await
     }
 
     /// Executes what a case asks for, before `deadline`.

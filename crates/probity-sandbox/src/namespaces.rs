@@ -190,6 +190,7 @@ impl Visit for Guest<'_> {
             limits: *limits,
             tree: *self.tree,
             directory: directory.unwrap_or(&self.prepared.directory).to_owned(),
+            may_be_gone: directory.is_none(),
             variables: self.prepared.variables.clone(),
             processes: self.prepared.processes.clone(),
             paths: self.paths.clone(),

@@ -73,6 +73,8 @@ pub(crate) struct Job {
     /// The number of its tree.
     pub(crate) tree: u32,
     pub(crate) directory: String,
+    /// Whether it may start at the root if commands before it removed the directory.
+    pub(crate) may_be_gone: bool,
     pub(crate) variables: BTreeMap<String, String>,
     pub(crate) processes: Vec<Vec<String>>,
     /// Paths of the host that are found in the world as well.

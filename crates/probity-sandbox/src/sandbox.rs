@@ -154,7 +154,8 @@ pub struct Session<'s> {
 }
 
 impl Session<'_> {
-    /// Executes a command, in a directory other than that of the world if one is named. The changes are those since the
+    /// Executes a command, in a directory other than that of the world if one is named. If commands before it removed that of
+    /// the world, it starts at the root. The changes are those since the
     /// session began. How much may be written in all is decided by the limits of the first command.
     pub fn execute(
         &mut self,

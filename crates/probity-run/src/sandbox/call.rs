@@ -90,21 +90,7 @@ fn in_world(
         Some(answer) => write(&mut session, answer, &limits)?,
         None => Vec::new(),
     };
-    let command = match &call.stdin {
-        None => Command::Shell(call.command.clone()),
-        Some(stdin) => Command::Fed {
-            argv: ["bash", "-c", &call.command].map(str::to_owned).to_vec(),
-            stdin: stdin.clone(),
-        },
-    };
-    let start = Start { command: &command, directory: None };
-    execute_in(&mut session, prepared, call, &start, &given)
-}
-
-/// What is started for a call, and where; none: in the directory of the world.
-pub(super) struct Start<'a> {
-    pub(super) command: &'a Command,
-    pub(super) directory: Option<&'a str>,
+    execute_in(&mut session, prepared, call, &given)
 }
 
 /// Executes the command of a call, and looks at the paths that it names. What was `given` to the world before is no change.
@@ -112,13 +98,18 @@ pub(super) fn execute_in(
     session: &mut Session<'_>,
     prepared: &Prepared,
     call: &ExecutionCall,
-    start: &Start<'_>,
     given: &[Change],
 ) -> Result<ExecutedIn, String> {
     let time = call.timeout.duration();
     let limits = Limits { time, cpu: time, ..Limits::default() };
-    let came = session.execute(start.command, start.directory, &limits);
-    let came = came.map_err(|error| error.to_string())?;
+    let command = match &call.stdin {
+        None => Command::Shell(call.command.clone()),
+        Some(stdin) => Command::Fed {
+            argv: ["bash", "-c", &call.command].map(str::to_owned).to_vec(),
+            stdin: stdin.clone(),
+        },
+    };
+    let came = session.execute(&command, None, &limits).map_err(|error| error.to_string())?;
     let looks: Vec<String> = call.looks.iter().map(|it| whole(it, &prepared.directory)).collect();
     let seen = match looks.is_empty() {
         true => Vec::new(),

@@ -9,10 +9,7 @@ use probity_core::execution::{Executed, ExecutionCall};
 use probity_sandbox::{Command, Execution, Limits, Session, Stopper, world::Prepared};
 use tokio::sync::oneshot;
 
-use super::{
-    Ground,
-    call::{Start, execute_in},
-};
+use super::{Ground, call::execute_in};
 
 /// A world in which commands find what the ones before them left. It has a thread of its own, since each of them takes its
 /// time. Whoever drops it ends what runs there.
@@ -99,13 +96,7 @@ fn enter<'g>(ground: &'g Ground, call: &ExecutionCall) -> Result<(Prepared, Sess
     Ok((prepared, session))
 }
 
-/// Where commands start that find their own way, since what was executed before may have deleted any other directory.
-const ROOT: &str = "/";
-
-/// A program that starts in the directory of the world, or fails like any other if that is gone.
-fn at_home(prepared: &Prepared, argv: Vec<String>, stdin: Option<String>) -> Command {
-    let go = ["bash", "-c", r#"cd -- "$1" && shift && exec "$@""#, "bash", &prepared.directory];
-    let argv = go.map(str::to_owned).into_iter().chain(argv).collect();
+fn command(argv: Vec<String>, stdin: Option<String>) -> Command {
     match stdin {
         Some(stdin) => Command::Fed { argv, stdin },
         None => Command::Argv(argv),
@@ -116,15 +107,11 @@ fn fulfil(wish: Wish, ground: &Ground, prepared: &Prepared, session: &mut Sessio
     // Whoever has gone waits for nothing.
     match wish {
         Wish::Execute { argv, stdin, limits, waiting } => {
-            let command = at_home(prepared, argv, stdin);
-            let came = session.execute(&command, Some(ROOT), &limits);
+            let came = session.execute(&command(argv, stdin), None, &limits);
             drop(waiting.send(came.map_err(|failure| failure.to_string())));
         }
         Wish::Judge { call, waiting } => {
-            let argv = ["bash", "-c", &call.command].map(str::to_owned).to_vec();
-            let command = at_home(prepared, argv, call.stdin.clone());
-            let start = Start { command: &command, directory: Some(ROOT) };
-            let came = execute_in(session, prepared, &call, &start, &[]).and_then(|world| {
+            let came = execute_in(session, prepared, &call, &[]).and_then(|world| {
                 let sandbox = ground.open()?;
                 Ok(Executed {
                     call: call.digest(),

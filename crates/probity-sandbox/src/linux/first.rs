@@ -90,8 +90,13 @@ fn enter(is_new: bool) -> Result<(), String> {
 
 /// Lives until the command has ended.
 fn live(program: &Program, job: &Job, start: &Start) -> Result<(), String> {
-    rustix::process::chdir(&*job.directory)
-        .doing(&format!("changing to the directory {} of the world", job.directory))?;
+    match rustix::process::chdir(&*job.directory) {
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS | Errno::LOOP) if job.may_be_gone => {
+            rustix::process::chdir("/")
+        }
+        changed => changed,
+    }
+    .doing(&format!("changing to the directory {} of the world", job.directory))?;
     give_up_rights().doing("giving up capabilities")?;
     wall::enclose(job.is_open).doing("enclosing the world (Landlock)")?;
     let listener = filter::install().doing("filtering system calls (seccomp)")?;

@@ -79,6 +79,16 @@ fn a_command_that_is_killed_leaves_the_session_usable() {
 }
 
 #[test]
+fn a_command_whose_directory_was_removed_starts_at_the_root() {
+    let world = world();
+    let limits = Limits::default();
+    let mut session = sandbox().enter(&world.prepared).expect("a session");
+    session.execute(&shell("rm -r /home/user"), None, &limits).expect("the first");
+    let after = session.execute(&shell("pwd"), None, &limits).expect("the second");
+    assert_eq!(text(&after.stdout.bytes), "/\n", "{after:?}");
+}
+
+#[test]
 fn a_request_that_cannot_be_done_is_an_error_of_that_request_alone() {
     let world = world();
     let limits = Limits::default();

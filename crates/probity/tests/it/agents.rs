@@ -178,7 +178,7 @@ fn a_model_that_does_not_come_to_an_end_fails() {
     let time = "the agent was not done after 3 steps, when its time was used up";
     check("max_seconds = 1", 3, time, "max_seconds");
     let tokens = "the agent was not done after 1 step, when its tokens were used up";
-    check("max_tokens = 10", 1, tokens, "max_tokens");
+    check("max_tokens = 2", 1, tokens, "max_tokens");
 }
 
 #[test]
@@ -214,10 +214,8 @@ fn a_flood_is_cut_and_a_hostile_command_does_no_harm() {
     let server = server(&[
         bash("yes 0123456789 | head -c 5000000"),
         bash("(exec 3<>/dev/tcp/127.0.0.1/22) 2>/dev/null || echo unreachable"),
-        bash(
-            "rm -rf --no-preserve-root / 2>/dev/null; mount -t tmpfs x /tmp; :(){ :|:& };:; kill -9 -1",
-        ),
-        bash("echo still here"),
+        bash("mount -t tmpfs x /tmp; rm -rf /home/ada; :(){ :|:& };:; kill -9 -1"),
+        bash("echo still in $PWD"),
         Answer::text("there are 3"),
     ]);
     let project = project("openai", &server, &task(), "max_seconds = 20");
@@ -225,10 +223,7 @@ fn a_flood_is_cut_and_a_hostile_command_does_no_harm() {
     run(&project, &[]);
     let told = told(&server);
     assert!(told.contains("(cut: the first 10000 of "), "{told}");
-    // Whoever deletes the directory that they are in has to live with it.
-    for part in
-        ["unreachable", "not allowed here: mount", "/home/ada/nothing: No such file or directory"]
-    {
+    for part in ["unreachable", "not allowed here: mount", "still in /\""] {
         assert!(told.contains(part), "{part}: {told}");
     }
     assert!(told.len() < 100_000, "{}", told.len());
@@ -255,7 +250,7 @@ fn a_model_without_tools_writes_blocks() {
     let ran = run(&project, &[]);
     let case = only(&project);
     assert_eq!(case["verdict"], "pass", "{}\n{}", case["reason"], ran.err);
-    assert_eq!(case["reply"], "there are 3");
+    assert_eq!(case["raw_response"], "there are 3");
     let work = evidence(&case);
     assert_eq!(
         (&work["steps"], &work["calls"], &work["malformed"]),
@@ -304,7 +299,7 @@ fn own_instructions_replace_ours_and_worlds_are_chosen() {
     assert_eq!(body["messages"][0]["content"], "You are task.");
     assert_eq!(body["tools"].as_array().map(Vec::len), Some(1));
     assert!(body.to_string().contains("/srv/data\\n3"), "{body}");
-    assert_eq!(evidence(&only(&project))["world"], "mine");
+    assert_eq!(evidence(&only(&project))["world"], "mine.toml");
 }
 
 #[test]
@@ -372,7 +367,7 @@ fn neither_a_kill_nor_an_interrupt_leaves_a_process() {
         run(&project, &["--resume", "latest"]);
         assert_eq!(
             (only(&project)["asked"].as_array().map(Vec::len), asked),
-            (None, 1),
+            (Some(0), 1),
             "{signal}"
         );
     }

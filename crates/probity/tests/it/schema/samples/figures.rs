@@ -348,9 +348,9 @@ pub(crate) fn figures() -> Vec<Figures> {
         fold(confusion.iter().map(routed).map(|(it, of)| (it, Evidence::Confusion(of)))),
         fold(effectiveness.into_iter().map(|(it, of)| (it, Evidence::Effectiveness(of)))),
         fold(size_impact.into_iter().map(|(it, of)| (it, Evidence::SizeImpact(of)))),
-        fold([(Verdict::Fail, Evidence::Agent(agent()))]),
         fold([(Verdict::Error, Evidence::Program(foreign()))]),
         fold([(Verdict::Fail, Evidence::Command(detected()))]),
+        fold([(Verdict::Fail, Evidence::Agent(agent()))]),
     ]
 }
 
