@@ -56,10 +56,8 @@ fn task() -> Value {
 /// A server that gives these answers one after the other, and then the last one again.
 fn server(answers: &[Answer]) -> FakeServer {
     let last = answers.last().cloned().unwrap_or(Answer::Hang);
-    let rules = answers.iter().cloned().zip(1..).map(|(answer, at)| {
-        let rule = Rule::new(When::Requests(at..at + 1), answer);
-        rule
-    });
+    let rules = answers.iter().cloned().zip(1..);
+    let rules = rules.map(|(answer, at)| Rule::new(When::Requests(at..at + 1), answer));
     FakeServer::start(rules.fold(Script::always(last), Script::rule))
 }
 
