@@ -3,14 +3,14 @@ use super::*;
 fn acts(text: &str) -> Vec<(String, Value)> {
     match read(text, &AgentTool::ALL) {
         Said::Acts(calls) => calls.into_iter().map(|it| (it.name, it.arguments)).collect(),
-        other => panic!("{text}: {other:?}"),
+        other @ (Said::Answers(_) | Said::Malformed(_)) => panic!("{text}: {other:?}"),
     }
 }
 
 fn answers(text: &str) -> String {
     match read(text, &AgentTool::ALL) {
         Said::Answers(answer) => answer,
-        other => panic!("{text}: {other:?}"),
+        other @ (Said::Acts(_) | Said::Malformed(_)) => panic!("{text}: {other:?}"),
     }
 }
 
@@ -42,7 +42,7 @@ fn an_answer_is_marked_and_may_hold_blocks_of_something_else() {
 fn what_is_neither_is_told() {
     let told = |text: &str| match read(text, &AgentTool::ALL) {
         Said::Malformed(told) => told,
-        other => panic!("{text}: {other:?}"),
+        other @ (Said::Acts(_) | Said::Answers(_)) => panic!("{text}: {other:?}"),
     };
     assert_eq!(told("I would run ls."), WORDS.neither);
     assert_eq!(told("```python\nANSWER: 1\n```"), WORDS.neither);
