@@ -14,22 +14,22 @@ use rustix::mount::{MountFlags, MountPropagationFlags};
 use super::{Doing as _, sys};
 use crate::world::USER_ID;
 
-/// Where the keeper has its own file system, in memory, which nobody else sees.
-const HOME: &str = "/tmp";
+/// Where the keeper has its own file system, in memory, which nobody else sees. Nobody wants to share what is there on the host.
+const HOME: &str = "/sys";
 /// The lowest layer of each world.
-pub(super) const LOWEST: &str = "/tmp/base";
+pub(super) const LOWEST: &str = "/sys/base";
 /// Trees of worlds, each under its number.
-pub(super) const TREES: &str = "/tmp/trees";
+pub(super) const TREES: &str = "/sys/trees";
 /// What an execution writes.
-pub(super) const SCRATCH: &str = "/tmp/scratch";
+pub(super) const SCRATCH: &str = "/sys/scratch";
 /// Where the world of an execution is put together.
-pub(super) const ROOT: &str = "/tmp/root";
+pub(super) const ROOT: &str = "/sys/root";
 /// The directories of the host.
-const HOST: &str = "/tmp/host";
+const HOST: &str = "/sys/host";
 /// Where paths of the host are mounted that only this world has, below [`SCRATCH`].
-const POINTS: &str = "/tmp/scratch/points";
+const POINTS: &str = "/sys/scratch/points";
 /// Devices.
-const DEVICES: &str = "/tmp/dev";
+const DEVICES: &str = "/sys/dev";
 
 /// Bytes for trees of worlds in all, which are in memory.
 const TREES_SIZE: u64 = 512 << 20;

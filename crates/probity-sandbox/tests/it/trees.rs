@@ -14,7 +14,7 @@ use crate::{
 
 /// Where the keeper of the only sandbox of this process has its trees.
 fn trees() -> PathBuf {
-    PathBuf::from(format!("/proc/{}/root/tmp/trees", keeper_process()))
+    PathBuf::from(format!("/proc/{}/root/sys/trees", keeper_process()))
 }
 
 fn names() -> Vec<String> {

@@ -51,7 +51,12 @@ fn execute(args: &SandboxArgs, printer: &Printer) -> Result<Exit, Failure> {
     })?;
     let unusable = |what: &str| Failure::new(format!("{what} `{}`", safe(&world.name)));
     let cache = world::cache_folder(&Environment::default().all());
-    fs::create_dir_all(&cache).map_err(|error| unusable("no room for the world").because(error))?;
+    fs::create_dir_all(&cache).map_err(|error| {
+        let folder = safe(&cache.to_string_lossy()).into_owned();
+        Failure::new(format!("failed to make the folder of worlds `{folder}`"))
+            .because(error)
+            .hint("PROBITY_WORLDS names another")
+    })?;
     let prepared = sandbox
         .prepare(&world, &cache, clock::now())
         .map_err(|error| unusable("failed to make the world").because(error))?;

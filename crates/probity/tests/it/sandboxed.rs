@@ -11,14 +11,14 @@ use crate::{
     run::{Ran, stored},
 };
 
-/// A program of the host, where the sandbox sees it: nothing under `/tmp` is shared.
+/// A program of the host.
 struct Tool {
     folder: TempDir,
 }
 
 impl Tool {
     fn new(script: &str) -> Self {
-        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let folder = tempfile::tempdir().unwrap();
         let tool = Self { folder };
         for (path, text) in [(tool.folder.path().to_owned(), None), (tool.path(), Some(script))] {
             if let Some(text) = text {
