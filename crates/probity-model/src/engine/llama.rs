@@ -140,15 +140,18 @@ impl Loaded<'_> {
             sampler.map_err(|error| why(error.to_string()))
         };
         let grammar = question.grammar.as_deref().map(of_text).transpose()?;
-        let mut chain = Vec::new();
-        if question.temperature > 0.0 {
-            chain.extend(question.top_p.map(|share| LlamaSampler::top_p(share, 1)));
-            chain.push(LlamaSampler::temp(question.temperature));
-            chain.push(LlamaSampler::dist(question.seed));
-        } else {
-            chain.push(LlamaSampler::greedy());
+        if question.temperature <= 0.0 {
+            let likeliest = || Sampler::Likeliest;
+            return Ok(grammar.map_or_else(likeliest, |grammar| Sampler::Chain {
+                grammar: Some(grammar),
+                chain: LlamaSampler::greedy(),
+            }));
         }
-        Ok(Sampler { grammar, chain: LlamaSampler::chain(chain, true) })
+        let mut chain = Vec::new();
+        chain.extend(question.top_p.map(|share| LlamaSampler::top_p(share, 1)));
+        chain.push(LlamaSampler::temp(question.temperature));
+        chain.push(LlamaSampler::dist(question.seed));
+        Ok(Sampler::Chain { grammar, chain: LlamaSampler::chain(chain, true) })
     }
 
     /// Reads a question, some tokens at a time.
@@ -186,16 +189,23 @@ impl Loaded<'_> {
 }
 
 /// What chooses the next token.
-struct Sampler {
-    grammar: Option<LlamaSampler>,
-    chain: LlamaSampler,
+enum Sampler {
+    /// The likeliest token, the first of those that are equally likely. Nothing is copied for it.
+    Likeliest,
+    Chain {
+        grammar: Option<LlamaSampler>,
+        chain: LlamaSampler,
+    },
 }
 
 impl Sampler {
     /// The token that follows what the model read last.
     fn next(&mut self, context: &LlamaContext<'_>) -> Result<LlamaToken, EngineError> {
+        let Self::Chain { grammar, chain } = self else {
+            return Ok(likeliest(context.get_logits_ith(-1)));
+        };
         let mut candidates = context.token_data_array_ith(-1);
-        if let Some(grammar) = &mut self.grammar {
+        if let Some(grammar) = grammar {
             grammar.apply(&mut candidates);
             // llama.cpp ends the process when it is to accept a token that the grammar forbids.
             candidates.data.retain(|it| it.logit() > f32::NEG_INFINITY);
@@ -204,13 +214,23 @@ impl Sampler {
                 return Err(EngineError::BadGrammar { why });
             }
         }
-        self.chain.apply(&mut candidates);
+        chain.apply(&mut candidates);
         let token = candidates.selected_token().ok_or_else(|| failed("no token is chosen"))?;
-        for sampler in self.grammar.iter_mut().chain([&mut self.chain]) {
+        for sampler in grammar.iter_mut().chain([chain]) {
             sampler.accept(token);
         }
         Ok(token)
     }
+}
+
+fn likeliest(logits: &[f32]) -> LlamaToken {
+    let mut best = (0, f32::NEG_INFINITY);
+    for (token, &logit) in (0..).zip(logits) {
+        if logit > best.1 {
+            best = (token, logit);
+        }
+    }
+    LlamaToken(best.0)
 }
 
 fn failed(error: impl std::fmt::Display) -> EngineError {
