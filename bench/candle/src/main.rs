@@ -11,7 +11,7 @@ use tokenizers::Tokenizer;
 
 const PROMPT: &str = "<|im_start|>user\nWrite a long story about the sea.<|im_end|>\n<|im_start|>assistant\n";
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let path = env::args().nth(1).ok_or("usage: candle FILE [TOKENS]")?;
     let wanted: usize = env::args().nth(2).map_or(Ok(128), |it| it.parse())?;
     let started = Instant::now();
