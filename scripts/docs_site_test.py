@@ -61,7 +61,9 @@ def search(page, words, expected):
     links = [found.nth(at).get_attribute("href") for at in range(found.count())]
     check(any(expected in link for link in links), f"a search for {words} finds {expected}, and not only {links}")
     found.first.click()
-    page.locator("main mark").first.wait_for()
+    page.wait_for_url(lambda it: "highlight=" in it)
+    words = words.split("-")[0].lower()
+    check(words in page.locator("main").inner_text().lower(), f"{page.url} has what was searched for: {words}")
 
 
 def use_browser():

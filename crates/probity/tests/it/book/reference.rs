@@ -317,9 +317,9 @@ fn metrics() -> String {
 
 /// The commands that a help lists, with what it says of them.
 fn listed(help: &str) -> Vec<(String, String)> {
-    let list = help.split_once("\nCommands:\n").map_or("", |(_, rest)| rest);
+    let rows = help.split_once("\nCommands:\n").map_or("", |(_, rest)| rest);
     let mut found: Vec<(String, String)> = Vec::new();
-    for line in list.lines().take_while(|it| !it.is_empty()) {
+    for line in rows.lines().take_while(|it| !it.is_empty()) {
         let line = line.strip_prefix("  ").unwrap();
         match line.split_once("  ") {
             Some((name, about)) if !name.is_empty() => {

@@ -79,8 +79,8 @@ fn toml_problem(block: &Block, session: &Session<'_>) -> Option<String> {
     };
     match kind {
         Kind::Suite => match block.says("file") {
-            Some(name) => suite_file_problem(name, session),
-            None => completed_problem(table, session),
+            Some(name) if table.contains_key("runners") => suite_file_problem(name, session),
+            _ => completed_problem(table, session),
         },
         Kind::Runner => completed_problem(one("runners", table.into()), session),
         Kind::Dataset => match &table["test_cases"] {
