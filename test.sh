@@ -74,6 +74,8 @@ step 'report in a browser'
 scripts/report-browser-test
 step 'site in a browser'
 scripts/view-browser-test
+step 'documentation in a browser'
+scripts/docs-site
 step 'answers to programs'
 scripts/view-api-test
 step 'real model'

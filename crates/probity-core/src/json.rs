@@ -7,6 +7,7 @@
 mod error;
 mod parser;
 
+use serde::Serialize;
 use serde_json::{Map, Number, Value};
 
 use crate::located::{Entry, Node, NodeValue};
@@ -45,7 +46,7 @@ pub struct Parsed {
 }
 
 /// A key that its object already had.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DuplicateKey {
     /// The key.
     pub key: String,

@@ -18,6 +18,7 @@ mod window;
 use std::borrow::Cow;
 
 use probity_core::{criteria::CriteriaProblem, failure::ErrorKind};
+use serde::Serialize;
 
 use crate::excerpt::excerpt;
 pub use fingerprint::fingerprint;
@@ -51,7 +52,7 @@ pub struct ErrorInput<'a> {
 }
 
 /// What a failed call comes to.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ErrorVerdict {
     /// Why it failed.
     pub kind: ErrorKind,

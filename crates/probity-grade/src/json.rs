@@ -24,6 +24,7 @@ use probity_core::{
     criteria::JsonLevel,
     json::{DuplicateKey, JsonError, Limits, Parsed, parse},
 };
+use serde::Serialize;
 use serde_json::Value;
 
 /// Which kind of value is wanted.
@@ -41,7 +42,7 @@ pub enum Wanted {
 pub use probity_core::details::JsonStep as Step;
 
 /// What was found in a text, and how.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Extraction {
     /// The value, if there is one.
     pub value: Option<Value>,

@@ -25,6 +25,7 @@ use std::{
 use automaton::{Automaton, Match, Token, UNKNOWN, Vocabulary};
 use list::Compiled;
 use probity_core::{criteria::CriteriaProblem, judging::RefusalConfig, located::Step};
+use serde::Serialize;
 use weigh::Counted;
 use words::Folded;
 
@@ -60,7 +61,7 @@ pub enum RefusalConfigError {
 }
 
 /// A reply that refuses.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Refusal {
     /// The phrase that says most for a refusal, as it stands in the reply.
     pub phrase: String,
@@ -71,7 +72,7 @@ pub struct Refusal {
 }
 
 /// One thing that was weighed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Evidence {
     /// Where the phrase stands.
     pub span: Range<usize>,
@@ -84,7 +85,7 @@ pub struct Evidence {
 }
 
 /// Everything that went into a decision, for people who doubt it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Explanation {
     /// The phrases, in the order of the reply.
     pub evidence: Vec<Evidence>,

@@ -4,6 +4,17 @@
 //! (`equivalence`), what a command would destroy (`safety`), and whether it is portable (`posix`). What a judgement
 //! knows about a utility stands in data files, not in code.
 //!
+//! | module | question |
+//! | --- | --- |
+//! | [`parse`] | does the text parse? |
+//! | [`extract`] | which command does a model's reply offer? |
+//! | [`equivalence`] | do two commands do the same? |
+//! | [`safety`] | what would a command destroy, expose or hand over? |
+//! | [`posix`] | does it stay inside the standard? |
+//!
+//! What they return implements `serde::Serialize`, in the form that `probity check command --json` prints. Modules that are
+//! not listed belong to the program `probity`, and may change with any version.
+//!
 //! Everything here is pure: no file is read, no command is run, and the same text gives the same answer everywhere.
 //!
 //! ```
@@ -35,7 +46,9 @@ mod canonical;
 pub mod equivalence;
 pub mod extract;
 mod field;
+#[doc(hidden)]
 pub mod mentions;
+#[doc(hidden)]
 pub mod output;
 pub mod parse;
 pub mod posix;

@@ -4,8 +4,10 @@
 
 use std::fmt;
 
+use serde::{Serialize, Serializer};
+
 /// Why a text is not JSON, and where it stopped being JSON.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("{kind} at line {line}, column {column} (byte {offset})")]
 pub struct JsonError {
     /// What is wrong.
@@ -78,6 +80,13 @@ impl JsonError {
             line: before.bytes().filter(|&byte| byte == b'\n').count() + 1,
             column: before[line_start..].chars().count() + 1,
         }
+    }
+}
+
+impl Serialize for JsonErrorKind {
+    /// As the message says it.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

@@ -11,6 +11,8 @@ mod backends;
 mod baseline;
 mod bedrock;
 mod best;
+#[cfg(target_os = "linux")]
+mod book;
 mod builtin;
 mod categories;
 mod check;
