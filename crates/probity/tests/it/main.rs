@@ -64,6 +64,7 @@ mod skill_changes;
 mod skills;
 mod streams;
 mod suites;
+mod tables;
 mod talk;
 mod terminal;
 mod unkind;
