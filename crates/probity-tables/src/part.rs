@@ -236,17 +236,21 @@ fn words(column: &str, run: &RunHead) -> Words {
 
 /// What the system said, where it was the system.
 fn of_parquet(error: ParquetError) -> io::Error {
-    match error {
-        ParquetError::External(source) => of_system(source),
-        error => io::Error::other(error),
+    if let ParquetError::External(source) = error {
+        of_system(source)
+    } else {
+        io::Error::other(error)
     }
 }
 
 fn of_arrow(error: ArrowError) -> io::Error {
-    match error {
-        ArrowError::IoError(_, source) => source,
-        ArrowError::ExternalError(source) => of_system(source),
-        error => io::Error::other(error),
+    if let ArrowError::IoError(_, source) = error {
+        return source;
+    }
+    if let ArrowError::ExternalError(source) = error {
+        of_system(source)
+    } else {
+        io::Error::other(error)
     }
 }
 

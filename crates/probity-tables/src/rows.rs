@@ -1,6 +1,7 @@
 //! Rows: what stands in the columns of `schema`, in the same order.
 
 use probity_core::{
+    case::Category,
     classification::Verdict,
     metrics::Verdicts,
     record::{Asked, CaseRecord, FailedAttempt, Lane, LaneStatus},
@@ -127,7 +128,7 @@ impl<'a> CaseRow<'a> {
             Value::maybe_text(case.model.as_deref().or(lane.model.as_deref())),
             Value::text(&case.case_id),
             Value::count(case.repeat),
-            Value::maybe_text(case.case.category.as_ref().map(|it| it.as_str())),
+            Value::maybe_text(case.case.category.as_ref().map(Category::as_str)),
             Value::Texts(&case.case.tags),
             Value::maybe_text(case.case.difficulty.as_deref()),
             Value::text(case.class.as_str()),
