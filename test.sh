@@ -54,18 +54,18 @@ fi
 step 'format'
 cargo fmt --all --check
 step 'lints'
-cargo clippy --workspace --all-targets --locked -- -D warnings
+cargo clippy --workspace --all-targets --locked --features probity/parquet -- -D warnings
 step 'lock file of the fuzz targets'
 cargo metadata --locked --format-version 1 --manifest-path fuzz/Cargo.toml >/dev/null
 step 'tests'
 if [ $quick = true ]; then
-  exec cargo nextest run --workspace --locked --profile ci
+  exec cargo nextest run --workspace --locked --features probity/parquet --profile ci
 fi
 mkdir -p target
 summary=$(mktemp target/tests.XXXXXX)
 trap 'rm -f "$summary"' EXIT
 # Without colours, so that the summary can be found again.
-cargo nextest run --workspace --locked --profile ci --color never 2>&1 | tee "$summary"
+cargo nextest run --workspace --locked --features probity/parquet --profile ci --color never 2>&1 | tee "$summary"
 step 'doc tests'
 cargo test --workspace --doc --locked --quiet
 step 'docs'
@@ -78,6 +78,8 @@ step 'documentation in a browser'
 scripts/docs-site
 step 'answers to programs'
 scripts/view-api-test
+step 'tables in other programs'
+scripts/tables-test
 step 'real model'
 scripts/real-model-test
 step 'Claude Code with a real model, in the sandbox'

@@ -17,6 +17,7 @@ mod import;
 mod measure;
 mod rescore;
 mod sandbox;
+mod scale;
 mod scorer;
 mod script;
 mod shell;
@@ -38,6 +39,9 @@ usage: probity-bench WHAT [N]
   rescore [N]   `probity rescore` on N stored results (100,000) and on a fifth of them: results per
                 CPU-minute and peak memory
   sandbox [N]   N executions of `true` (500): median time, executions a second on all cores, CPU time, memory
+  scale [N] [--workers N] [--seed N] [--record]
+                N cases (10,000,000) on a modelled fleet of workers with faults, in simulated time: what the loop costs,
+                memory, depth of the queue, time to recover
   script [N]    N runs of each of five scripts (100,000): assertions per CPU-second
   scorer [N]    `probity run` of N cases (20,000) that a Python function in one process judges: cases
                 per second
@@ -68,6 +72,7 @@ fn main() -> ExitCode {
         "decide" => return decide::run(count.unwrap_or(3000)),
         "rescore" => rescore::run(&probity, count.unwrap_or(100_000)),
         "sandbox" => sandbox::run(count.unwrap_or(500)),
+        "scale" => scale::run(&env::args().skip(2).collect::<Vec<_>>()),
         "script" => script::run_all(count.unwrap_or(100_000)),
         "scorer" => scorer::run(&probity, count.unwrap_or(20_000)),
         "import" => import::run(&probity, count.unwrap_or(5000)),

@@ -474,6 +474,21 @@ pub enum LaneStatus {
 }
 
 impl LaneStatus {
+    /// The name used in files.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::FailFast { .. } => "fail_fast",
+            Self::Skipped { .. } => "skipped",
+            Self::Budget { .. } => "budget",
+            Self::Decided { .. } => "decided",
+            Self::Interrupted => "interrupted",
+            Self::TimedOut { .. } => "timed_out",
+            Self::GaveUp { .. } => "gave_up",
+            Self::Broken { .. } => "broken",
+        }
+    }
+
     /// Whether every planned case came to an end.
     pub fn is_complete(&self) -> bool {
         matches!(self, Self::Complete)

@@ -193,6 +193,9 @@ pub struct Backend {
     pub not_applied: Vec<&'static str>,
     /// How it is asked.
     pub wire: Wire,
+    /// Who answers instead, in a simulation.
+    #[cfg(all(feature = "simulated", not(test)))]
+    pub(crate) simulated: Option<Arc<dyn crate::simulated::Model>>,
 }
 
 /// How a backend is asked.
@@ -219,6 +222,10 @@ impl Backend {
     /// Asks, and waits for the answer no longer than `limit`. Tokens that it does not report
     /// are estimated.
     pub async fn ask(&self, ask: &Ask<'_>, limit: Duration) -> Result<Reply, Failed> {
+        #[cfg(all(feature = "simulated", not(test)))]
+        if let Some(model) = &self.simulated {
+            return crate::simulated::ask(&**model, ask, limit).await;
+        }
         let reply = match &self.wire {
             Wire::Http(http) => http.ask(ask, limit).await?,
             // It says what was recorded, and asks nobody.
@@ -334,6 +341,8 @@ impl Backend {
             reports_cost: true,
             not_applied: Vec::new(),
             wire: Wire::Echo,
+            #[cfg(all(feature = "simulated", not(test)))]
+            simulated: None,
         }
     }
 

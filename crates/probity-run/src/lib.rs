@@ -31,6 +31,8 @@ mod retry;
 pub mod sandbox;
 pub mod scorer;
 pub mod scripts;
+#[cfg(all(feature = "simulated", not(test)))]
+pub mod simulated;
 pub mod source;
 mod tracker;
 mod worker;

@@ -206,6 +206,9 @@ pub(crate) struct Cases {
     /// Cases that are in no file, for tests that own the time.
     #[cfg(test)]
     pub(crate) given: Vec<TestCase>,
+    /// Cases that are made when they are wanted, for simulations.
+    #[cfg(all(feature = "simulated", not(test)))]
+    pub(crate) made: Option<crate::simulated::Made>,
 }
 
 impl Default for Cases {
@@ -233,6 +236,8 @@ impl Default for Cases {
             has_undecided: false,
             #[cfg(test)]
             given: Vec::new(),
+            #[cfg(all(feature = "simulated", not(test)))]
+            made: None,
         }
     }
 }
@@ -331,6 +336,8 @@ impl Cases {
             has_undecided: false,
             #[cfg(test)]
             given: Vec::new(),
+            #[cfg(all(feature = "simulated", not(test)))]
+            made: None,
         })
     }
 

@@ -161,15 +161,18 @@ impl Cases for StoredCases<'_> {
         lane: usize,
         take: &mut dyn FnMut(&CaseRecord) -> io::Result<()>,
     ) -> io::Result<()> {
-        let mut taken = Ok(());
+        let mut refused = None;
         let read = self.reader.cases(&self.lanes[lane], |case| {
-            if taken.is_ok() {
-                taken = take(&case);
-            }
-            Ok(())
+            take(&case).map_err(|error| {
+                refused = Some(error);
+                // Nobody sees it: it ends the reading.
+                StoreError::Content("whoever reads wants no more".to_owned())
+            })
         });
-        read.map_err(io::Error::other)?;
-        taken
+        match refused {
+            Some(error) => Err(error),
+            None => read.map_err(io::Error::other),
+        }
     }
 
     fn find(&self, lane: usize, wanted: &Wanted<'_>) -> io::Result<Found> {

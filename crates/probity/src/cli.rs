@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod demo;
+pub(crate) mod export;
 pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod judge;
@@ -242,9 +243,10 @@ Examples:
   probity export probity.toml --as promptfoo -o promptfooconfig.yaml
   probity export k3f9x2 --as promptfoo -o results.json   then: promptfoo import results.json
   probity export k3f9x2 --as inspect-log -o logs         then: inspect view --log-dir logs
+  probity export --all --as parquet -o tables            then: select * from 'tables/cases/*/*.parquet'
 
 Exit codes: 0 everything was written, 1 something could not be said, 2 nothing was written")]
-    Export(report::ExportArgs),
+    Export(export::ExportArgs),
 
     /// Check whether the backends of a suite are available
     ///

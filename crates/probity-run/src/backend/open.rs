@@ -330,6 +330,8 @@ impl BackendFactory<'_> {
             reports_cost: false,
             not_applied,
             wire,
+            #[cfg(all(feature = "simulated", not(test)))]
+            simulated: None,
         }
     }
 

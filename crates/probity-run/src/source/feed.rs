@@ -36,6 +36,11 @@ pub(crate) fn feed(
         feeder.given();
         return receivers;
     }
+    #[cfg(all(feature = "simulated", not(test)))]
+    if let Some(made) = feeder.cases.made.clone() {
+        tokio::spawn(feeder.made(made));
+        return receivers;
+    }
     let functions = feeder.cases.functions.clone();
     thread::spawn(move || {
         // Whoever stopped wanting cases knows why.
@@ -137,6 +142,23 @@ impl Feeder {
             let _ = taker.sender.blocking_send(Fed::Broken(why.to_owned()));
         }
         Stopped
+    }
+
+    /// Cases that are in no file, in a task: time that is simulated stands still while it has work.
+    #[cfg(all(feature = "simulated", not(test)))]
+    async fn made(mut self, made: crate::simulated::Made) {
+        for at in 0..made.count {
+            let case = Arc::new((made.case)(at));
+            for Taker { cases, sender, place, .. } in &mut self.takers {
+                let Ok(stated) = self.compiler.compile(&case) else { return };
+                let Some(prepared) = cases.prepare(&case, 0, &self.backend, stated) else { return };
+                let prepared = Prepared { place: *place, ..prepared };
+                if sender.send(Fed::Case(Box::new(prepared))).await.is_err() {
+                    return;
+                }
+                *place += 1;
+            }
+        }
     }
 
     /// Cases that are in no file, all at once.

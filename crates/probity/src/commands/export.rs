@@ -2,6 +2,8 @@
 
 mod foreign;
 mod labels;
+#[cfg(feature = "parquet")]
+mod tables;
 
 use std::{fmt::Write as _, io};
 
@@ -13,7 +15,7 @@ use foreign::Tool;
 
 use super::{baseline::Against, project::settings_alone, report::refuse_inputs, runs::open};
 use crate::{
-    cli::report::{ExportArgs, ExportKind},
+    cli::export::{ExportArgs, ExportKind},
     exit::Exit,
     failure::Failure,
     output::OutputFile,
@@ -28,6 +30,11 @@ pub(super) fn run(args: &ExportArgs, printer: &Printer) -> Result<Exit, Failure>
         ExportKind::InspectLog => foreign::run(args, Tool::Inspect, printer),
         ExportKind::OpenaiEvals => foreign::run(args, Tool::OpenaiEvals, printer),
         ExportKind::Langfuse => foreign::run(args, Tool::Langfuse, printer),
+        #[cfg(feature = "parquet")]
+        ExportKind::Parquet | ExportKind::Arrow => tables::run(args, printer),
+        #[cfg(not(feature = "parquet"))]
+        ExportKind::Parquet | ExportKind::Arrow => Err(Failure::new("this build writes no tables")
+            .hint("released binaries do, and `cargo build --features parquet` makes one")),
     }
 }
 
@@ -35,7 +42,7 @@ pub(super) fn run(args: &ExportArgs, printer: &Printer) -> Result<Exit, Failure>
 fn learnt(args: &ExportArgs, printer: &Printer) -> Result<Exit, Failure> {
     let settings = settings_alone(&args.place)?;
     let reader = open(&args.place)?;
-    let run = reader.find(&args.run)?;
+    let run = reader.find(args.run()?)?;
     refuse_inputs(&reader, &run, None, args.output.as_slice())?;
     if args.kind == ExportKind::Issue {
         let against = Against::load(&args.baseline, &settings, args.force)?;

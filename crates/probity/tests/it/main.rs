@@ -66,6 +66,7 @@ mod skill_changes;
 mod skills;
 mod streams;
 mod suites;
+mod tables;
 mod talk;
 mod terminal;
 mod unkind;

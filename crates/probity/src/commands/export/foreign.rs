@@ -11,7 +11,7 @@ use probity_load::settings::Layer;
 use probity_store::StoredCases;
 
 use crate::{
-    cli::{report::ExportArgs, run::ForeignArgs},
+    cli::{export::ExportArgs, run::ForeignArgs},
     commands::{
         dataset::counted,
         project::{Project, Reading, settings_alone},
@@ -37,7 +37,7 @@ pub(super) enum Tool {
 }
 
 pub(super) fn run(args: &ExportArgs, tool: Tool, printer: &Printer) -> Result<Exit, Failure> {
-    let exported = match suite_file(&args.run) {
+    let exported = match suite_file(args.run()?) {
         Some(suite) => of_suite(&suite, args, tool, printer)?,
         None => of_run(args, tool)?,
     };
@@ -67,7 +67,7 @@ fn suite_file(name: &str) -> Option<PathBuf> {
 fn of_run(args: &ExportArgs, tool: Tool) -> Result<Exported, Failure> {
     let settings = settings_alone(&args.place)?;
     let reader = open(&args.place)?;
-    let run = reader.find(&args.run)?;
+    let run = reader.find(args.run()?)?;
     refuse_inputs(&reader, &run, None, args.output.as_slice())?;
     let view = reader.view(&run, settings.max_error_rate)?;
     let cases = StoredCases::of(&reader, &run)?;

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    cli::report::ExportArgs,
+    cli::export::ExportArgs,
     commands::{
         dataset::counted,
         judge::{label_json, stored},
@@ -54,7 +54,7 @@ struct Line<'a> {
 
 pub(super) fn run(args: &ExportArgs, printer: &Printer) -> Result<Exit, Failure> {
     let reader = open(&args.place)?;
-    let run = reader.find(&args.run)?;
+    let run = reader.find(args.run()?)?;
     refuse_inputs(&reader, &run, None, args.output.as_slice())?;
     let count = match &args.output {
         Some(path) => {

@@ -1,0 +1,104 @@
+//! `probity export`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::run::StoreArgs;
+use crate::failure::Failure;
+
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub(crate) struct ExportArgs {
+    /// The run: its id, a prefix or the short form of it, or `latest`. For another tool also a
+    /// suite file; as tables also several runs
+    #[arg(value_name = "RUN|SUITE", default_value = "latest")]
+    pub(crate) runs: Vec<String>,
+
+    /// What to write
+    #[arg(long = "as", value_name = "KIND", value_enum)]
+    pub(crate) kind: ExportKind,
+
+    /// With chat: also failed cases, with their expected answer
+    #[arg(long)]
+    pub(crate) corrected: bool,
+
+    /// With issue: the baseline to compare with
+    #[arg(long, value_name = "NAME", default_value = "main")]
+    pub(crate) baseline: String,
+
+    /// With issue: compare the cases in common, even of different datasets or incomplete runs
+    #[arg(long)]
+    pub(crate) force: bool,
+
+    /// For another tool: succeed even if not everything can be said there. Of another tool's
+    /// configuration, take what can be carried over
+    #[arg(long)]
+    pub(crate) lossy: bool,
+
+    /// Let another tool's configuration name files outside its folder
+    #[arg(long)]
+    pub(crate) allow_outside: bool,
+
+    /// As tables: every run of the store
+    #[arg(long, conflicts_with = "runs")]
+    pub(crate) all: bool,
+
+    /// As tables: only these, of runs, cases, scores and calls
+    #[arg(long, value_name = "TABLE", value_delimiter = ',', value_enum)]
+    pub(crate) tables: Vec<TableName>,
+
+    /// As tables: replace what was written of the same runs before
+    #[arg(long)]
+    pub(crate) overwrite: bool,
+
+    /// Write here instead of to standard output; a folder where there are several files
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) place: StoreArgs,
+}
+
+impl ExportArgs {
+    /// The one run or suite of what is made of no more than one.
+    pub(crate) fn run(&self) -> Result<&str, Failure> {
+        match self.runs.as_slice() {
+            [run] if !self.all => Ok(run),
+            _ => Err(Failure::new("this is made of one run at a time")
+                .hint("`--as parquet` and `--as arrow` take several")),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportKind {
+    /// Conversations that end in a right answer, one JSON object per line
+    Chat,
+    /// A right and a wrong answer to the same prompt, one JSON object per line
+    Preferences,
+    /// A draft in Markdown about regressions since a baseline
+    Issue,
+    /// What people said in `probity view`, for `judge agreement`, one JSON object per line
+    Labels,
+    /// For promptfoo: the results of a run for `promptfoo import`, or a suite as a promptfooconfig
+    Promptfoo,
+    /// For Inspect: the log of a run, one for each runner on each backend
+    InspectLog,
+    /// For OpenAI evals: the log of a run, or a suite as samples with a registry
+    OpenaiEvals,
+    /// For Langfuse: traces and scores of a run, or a suite as items of a dataset
+    Langfuse,
+    /// Tables for DuckDB, Spark, Trino and others: a folder of Parquet files
+    Parquet,
+    /// The same tables as files of Arrow, which pandas and polars read without a copy
+    Arrow,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TableName {
+    Runs,
+    Cases,
+    Scores,
+    Calls,
+}
