@@ -76,6 +76,8 @@ step 'site in a browser'
 scripts/view-browser-test
 step 'answers to programs'
 scripts/view-api-test
+step 'Python package'
+scripts/python-test
 step 'real model'
 scripts/real-model-test
 step 'Claude Code with a real model, in the sandbox'
