@@ -80,6 +80,8 @@ step 'answers to programs'
 scripts/view-api-test
 step 'tables in other programs'
 scripts/tables-test
+step 'Python package'
+scripts/python-test
 step 'real model'
 scripts/real-model-test
 step 'Claude Code with a real model, in the sandbox'

@@ -71,7 +71,12 @@ impl Rules {
         &self.refusal
     }
 
-    /// How shell commands are judged, without the rest.
+    /// How shell commands are judged.
+    pub fn shell(&self) -> &ShellRules {
+        &self.shell
+    }
+
+    /// The same, without the other rules.
     pub fn into_shell(self) -> ShellRules {
         self.shell
     }

@@ -4,6 +4,7 @@ mod agent;
 mod backend;
 mod defaults;
 mod examples;
+mod given;
 mod judging;
 mod panel;
 mod prompt;
@@ -25,6 +26,7 @@ pub use backend::{
 pub(crate) use backend::{decode_response_format, decode_sampling};
 pub use defaults::CaseDefaults;
 pub use examples::ExamplesConfig;
+pub use given::Given;
 pub use panel::PanelConfig;
 pub use prompt::{PromptConfig, Template, WrittenAt};
 pub(crate) use runner::Names;
@@ -74,13 +76,21 @@ pub type SuiteCheck<'a> = &'a dyn Fn(&Suite) -> Vec<CriteriaProblem>;
 impl Suite {
     /// Reads a suite file. Warnings come with it; with an error there is no suite.
     pub fn load(path: &Path, check: SuiteCheck<'_>) -> (Option<Self>, Vec<Problem>) {
+        Self::load_with(path, (&Given::default(), check))
+    }
+
+    /// The same, with what the program brings along that reads it.
+    pub fn load_with(
+        path: &Path,
+        (given, check): (&Given, SuiteCheck<'_>),
+    ) -> (Option<Self>, Vec<Problem>) {
         let file: Arc<str> = path.display().to_string().into();
         let text = match bounded::read_text(path, bounded::LARGEST_SUITE) {
             Ok(text) => text,
             Err(error) => return (None, vec![unreadable(&file, &error.to_string())]),
         };
         let folder = path.parent().unwrap_or(Path::new(""));
-        Self::parse(&text, &file, folder, check)
+        Self::parse_with(&text, &file, folder, (given, check))
     }
 
     /// Reads the text of a suite file. `file` is what problems call it.
@@ -90,9 +100,19 @@ impl Suite {
         folder: &Path,
         check: SuiteCheck<'_>,
     ) -> (Option<Self>, Vec<Problem>) {
+        Self::parse_with(text, file, folder, (&Given::default(), check))
+    }
+
+    /// The same, with what the program brings along that reads it.
+    pub fn parse_with(
+        text: &str,
+        file: &Arc<str>,
+        folder: &Path,
+        (given, check): (&Given, SuiteCheck<'_>),
+    ) -> (Option<Self>, Vec<Problem>) {
         let source = Source::file(text);
         let mut findings = Findings::default();
-        let root = tree(text, Path::new(&**file), &mut findings);
+        let root = tree(text, Path::new(&**file), &mut findings).map(|root| given.put_into(root));
         let unread = root.is_none().then_some(text);
         let suite = match root {
             Some(root) => {

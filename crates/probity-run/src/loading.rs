@@ -80,6 +80,7 @@ impl Blocking {
 
     fn pool(&self) -> Pool {
         Pool::new(PoolConfig {
+            callable: None,
             start: self.start.clone(),
             workers: 1,
             timeout: self.limit,

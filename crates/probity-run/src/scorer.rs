@@ -28,6 +28,7 @@ use tokio::{
 
 use crate::{
     backend::program::environment::plain as program_environment,
+    callable::Callables,
     kind::Site,
     process::{self, Command, End, Finished, Limits, Room, Stdin},
     redact::Redactor,
@@ -89,8 +90,13 @@ impl UsedScorers {
 }
 
 impl Scorers {
-    /// Those of a suite. None is started before it is needed.
-    pub fn new(configs: &[ScorerConfig], site: Site<'_>, settings: &Settings) -> Self {
+    /// Those of a suite, and functions of this process that stand for some. None is started before it is needed.
+    pub fn new(
+        configs: &[ScorerConfig],
+        site: Site<'_>,
+        settings: &Settings,
+        callables: &Callables,
+    ) -> Self {
         let Site {
             folder,
             rules: _,
@@ -104,6 +110,7 @@ impl Scorers {
         let limits = Limits { memory, ..Limits::new(settings.timeouts.scorer, kill_grace) };
         let config = |start: Start| PoolConfig {
             start,
+            callable: None,
             workers: PYTHON_WORKERS,
             timeout: limits.time,
             env: Vec::new(),
@@ -111,6 +118,7 @@ impl Scorers {
             may_repeat: true,
         };
         let pool = |it: &ScorerConfig| PoolConfig {
+            callable: callables.scorers.get(&it.name).cloned(),
             workers: it.workers,
             timeout: it.timeout.unwrap_or(limits.time),
             env: it.env.clone(),

@@ -23,6 +23,7 @@ use tokio::{
 
 use crate::{
     backend::program::environment::plain as program_environment,
+    callable::Callable,
     process::{
         self, Command, NoProgram, Room, Stdin,
         service::{NoAnswer, Service},
@@ -60,6 +61,8 @@ impl Place {
 #[derive(Clone, Debug)]
 pub(crate) struct PoolConfig {
     pub(crate) start: Start,
+    /// What is called instead of starting anything.
+    pub(crate) callable: Option<Callable>,
     /// How many processes there are at most.
     pub(crate) workers: usize,
     /// How long one answer may take.
@@ -195,7 +198,11 @@ impl Pool {
         let permit = timeout_at(deadline, self.permits.acquire()).await;
         let _permit = permit.map_err(|_| Trouble::NoTime)?;
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-        let line = one_line(request(id).map_err(Trouble::Unwritten)?);
+        let request = request(id).map_err(Trouble::Unwritten)?;
+        if let Some(callable) = &self.config.callable {
+            return self.call(callable, &request, deadline).await;
+        }
+        let line = one_line(request);
         loop {
             let waiting = self.idle().pop();
             if waiting.as_ref().is_some_and(Service::has_ended) {
@@ -221,8 +228,29 @@ impl Pool {
         }
     }
 
+    /// Calls a function of this process. One that does not come to an end in time is left to itself.
+    async fn call(
+        &self,
+        callable: &Callable,
+        request: &[u8],
+        deadline: Instant,
+    ) -> Result<Value, Trouble> {
+        let Arguments { args } = serde_json::from_slice(request).map_err(Trouble::Unwritten)?;
+        let function = callable.call.clone();
+        let limit = self.config.timeout.min(deadline.saturating_duration_since(Instant::now()));
+        let called = tokio::task::spawn_blocking(move || function(args));
+        match timeout(limit, called).await {
+            Ok(Ok(returned)) => returned.map_err(Trouble::Error),
+            Ok(Err(_)) => Err(Trouble::Error("the function was given up".to_owned())),
+            Err(_) => Err(Trouble::Slow(limit, String::new())),
+        }
+    }
+
     /// What keeps its processes from being started, as far as that is known beforehand.
     pub(crate) fn check(&self, place: &Place) -> Result<PathBuf, String> {
+        if self.config.callable.is_some() {
+            return Ok(PathBuf::new());
+        }
         let (program, file) = match &self.config.start {
             Start::Command(words) => (words.first().map_or("", String::as_str), None),
             Start::Python(file) => ("python3", Some(file)),
@@ -264,6 +292,13 @@ impl Pool {
         let command = Command { program, args, env, stdin: Stdin::Null, room };
         Service::start(command, self.config.memory)
     }
+}
+
+/// What of a request is for a function of this process.
+#[derive(Deserialize)]
+struct Arguments {
+    #[serde(default)]
+    args: Vec<Value>,
 }
 
 /// What of a line says whose answer it is.

@@ -5,7 +5,7 @@ use std::{
     os::unix::net::UnixStream,
     path::{Path, PathBuf},
     sync::{
-        Arc, Condvar, Mutex, PoisonError,
+        Arc, Condvar, Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     thread::available_parallelism,
@@ -20,6 +20,9 @@ use crate::{
     world::{Preparation, PrepareError, Prepared, World},
 };
 
+/// The program that is started instead of this one.
+static INSTEAD: OnceLock<PathBuf> = OnceLock::new();
+
 /// The program that is started as keeper.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keeper {
@@ -27,9 +30,15 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// This program, whose `main` calls [`keep`](crate::keep) first.
+    /// This program, whose `main` calls [`keep`](crate::keep) first; or the one that [`Keeper::use_instead`] names.
     pub fn this_program() -> Self {
-        Self { program: PathBuf::from("/proc/self/exe") }
+        let usual = || PathBuf::from("/proc/self/exe");
+        Self { program: INSTEAD.get().cloned().unwrap_or_else(usual) }
+    }
+
+    /// Names another program, where `main` is not ours: that of an interpreter. Only the first call counts.
+    pub fn use_instead(program: impl Into<PathBuf>) {
+        let _ = INSTEAD.set(program.into());
     }
 
     /// Another program whose `main` does so, such as `probity-keeper`.

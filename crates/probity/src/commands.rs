@@ -31,9 +31,45 @@ mod trend;
 mod view;
 
 pub(crate) use init::{BackendChoice, Size};
-pub(crate) use run::Porcelain;
+pub use run::Ran;
+pub(crate) use run::{Host, Porcelain};
 
-use crate::{cli::Command, exit::Exit, failure::Failure, printer::Printer};
+use probity_grade::{Rules, policy::Policies};
+use probity_load::settings::Settings;
+
+use crate::{
+    cli::{
+        Command,
+        run::{RulesArgs, RunArgs, StoreArgs},
+    },
+    exit::Exit,
+    failure::Failure,
+    printer::Printer,
+};
+
+/// Runs a suite for the program that ours is a library of.
+pub(crate) fn run_for(args: &RunArgs, printer: &Printer, host: Host) -> Result<Ran, Failure> {
+    run::run_for(args, printer, host)
+}
+
+/// What judges replies: the rules of a suite, or else those that come with the program.
+pub(crate) fn load_rules(args: &RulesArgs, printer: &Printer) -> Result<Rules, Failure> {
+    rules::load(args, printer)
+}
+
+/// The settings where there is no suite.
+pub(crate) fn settings_of(place: &StoreArgs) -> Result<Settings, Failure> {
+    project::settings_alone(place)
+}
+
+/// The policies of these names, of a suite or built in; without names all of the suite's, or all built-in.
+pub(crate) fn load_policies(
+    args: &RulesArgs,
+    names: &[String],
+    printer: &Printer,
+) -> Result<Policies, Failure> {
+    check::load_policies(args, names, printer)
+}
 
 /// Runs the command.
 pub(crate) fn run(command: Command, printer: &Printer) -> Result<Exit, Failure> {

@@ -1,7 +1,5 @@
 //! What the exit code says.
 
-use std::process::ExitCode;
-
 /// What the exit codes say, as help and documentation have it. A test holds them to it.
 macro_rules! exit_codes {
     () => {
@@ -40,11 +38,5 @@ impl Exit {
             Self::Aborted => 3,
             Self::Interrupted => 130,
         }
-    }
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        Self::from(exit.code())
     }
 }

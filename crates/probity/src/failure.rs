@@ -52,6 +52,21 @@ impl Failure {
         self.exit
     }
 
+    /// What it was caused by, from the nearest to the farthest.
+    pub(crate) fn causes(&self) -> Vec<String> {
+        let (mut causes, mut said) = (Vec::new(), self.message.clone());
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            let text = error.to_string();
+            // Some libraries say the same twice.
+            if !text.contains(&said) {
+                causes.push(text.clone());
+            }
+            (cause, said) = (error.source(), text);
+        }
+        causes
+    }
+
     pub(crate) fn hint_text(&self) -> Option<&str> {
         self.hint.as_deref()
     }

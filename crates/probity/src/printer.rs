@@ -2,9 +2,9 @@
 
 use std::{
     collections::BTreeMap,
-    error::Error,
     io::{self, BufWriter, IsTerminal as _, Write},
     os::fd::AsFd,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -35,6 +35,20 @@ const HINT: Style = Tint::of_verdict(Verdict::Pass).style().bold();
 pub(crate) struct Printer {
     choice: ColorChoice,
     silent: bool,
+    /// Who is told instead of the two streams.
+    hearer: Option<Hearer>,
+}
+
+/// Somebody who is told what would be printed.
+pub(crate) type Hearer = Arc<dyn Fn(Told<'_>) + Send + Sync>;
+
+/// What would be printed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Told<'t> {
+    /// What is wrong with a file.
+    Problem(&'t str),
+    /// Anything else.
+    Note(&'t str),
 }
 
 impl Printer {
@@ -45,7 +59,17 @@ impl Printer {
             ColorArg::Never => ColorChoice::Never,
         };
         choice.write_global();
-        Self { choice, silent: false }
+        Self { choice, silent: false, hearer: None }
+    }
+
+    /// A printer that prints nothing, and tells somebody instead.
+    pub(crate) fn telling(hearer: Hearer) -> Self {
+        Self { choice: ColorChoice::Never, silent: false, hearer: Some(hearer) }
+    }
+
+    /// Tells whoever listens instead of the streams; false if nobody does.
+    fn tell(&self, told: Told<'_>) -> bool {
+        self.hearer.as_ref().map(|hearer| hearer(told)).is_some()
     }
 
     /// When to use colour, as `--color` has it.
@@ -59,7 +83,7 @@ impl Printer {
 
     /// A printer that tells people nothing, for work whose problems were shown before.
     pub(crate) fn silent() -> Self {
-        Self { choice: ColorChoice::Never, silent: true }
+        Self { choice: ColorChoice::Never, silent: true, hearer: None }
     }
 
     /// Whether nobody watches: continuous integration keeps what is written, line by line.
@@ -113,7 +137,10 @@ impl Printer {
 
     /// Shows a problem of a file with its source line.
     pub(crate) fn problem(&self, problem: &Problem) {
-        if !self.silent {
+        let text = || strip_str(&styled(&diagnostic::render(problem))).to_string();
+        if self.hearer.is_some() {
+            self.tell(Told::Problem(&text()));
+        } else if !self.silent {
             // Nothing sensible can be done when standard error is gone.
             let _ = writeln!(self.err(), "{}\n", styled(&diagnostic::render(problem)));
         }
@@ -127,6 +154,9 @@ impl Printer {
 
     /// Writes an answer with colours of our own. Whatever was put into it is safe already.
     pub(crate) fn show_styled(&self, text: &str) -> Result<(), Failure> {
+        if self.tell(Told::Note(&strip_str(&styled(text)).to_string())) {
+            return Ok(());
+        }
         let is_plain = match self.choice {
             ColorChoice::Auto => AutoStream::choice(&io::stdout()) == ColorChoice::Never,
             ColorChoice::Never => true,
@@ -166,11 +196,17 @@ impl Printer {
 
     /// Shows one line to people.
     pub(crate) fn note(&self, line: &str) {
+        if self.tell(Told::Note(&safe(line))) {
+            return;
+        }
         let _ = writeln!(self.err(), "{}", safe(line));
     }
 
     /// Shows a text with colours of our own to people, where standard output is for scripts.
     pub(crate) fn note_styled(&self, text: &str) {
+        if self.tell(Told::Note(&strip_str(&styled(text)).to_string())) {
+            return;
+        }
         let _ = writeln!(self.err(), "{}", styled(text));
     }
 
@@ -190,14 +226,8 @@ impl Printer {
     pub(crate) fn failure(&self, failure: &Failure) {
         let mut err = self.err();
         let _ = writeln!(err, "{ERROR}error{ERROR:#}: {}", safe(&failure.to_string()));
-        let (mut cause, mut said) = (failure.source(), failure.to_string());
-        while let Some(error) = cause {
-            let text = error.to_string();
-            // Some libraries say the same twice.
-            if !text.contains(&said) {
-                let _ = writeln!(err, "  caused by: {}", safe(&text));
-            }
-            (cause, said) = (error.source(), text);
+        for cause in failure.causes() {
+            let _ = writeln!(err, "  caused by: {}", safe(&cause));
         }
         if let Some(hint) = failure.hint_text() {
             let _ = writeln!(err, "{HINT}hint{HINT:#}: {}", safe(hint));

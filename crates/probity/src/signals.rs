@@ -4,7 +4,11 @@
 //! program, and so does the second one at any time. No half-written file stays behind.
 
 use std::{
-    sync::{Mutex, MutexGuard, Once, PoisonError, mpsc},
+    sync::{
+        Mutex, MutexGuard, Once, PoisonError,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
     thread,
     time::Duration,
 };
@@ -22,6 +26,9 @@ pub(crate) type LastWords = Box<dyn FnOnce(Exit) + Send>;
 /// Nobody waits longer for the last words: whoever should hear them may not be listening.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// Whether signals are somebody else's.
+static FOREIGN: AtomicBool = AtomicBool::new(false);
+
 static STATE: Mutex<State> = Mutex::new(State { heard: false, run: None, last_words: None });
 
 struct State {
@@ -34,6 +41,9 @@ struct State {
 
 /// Sees to it that signals are heard from now on. Without this they do what they do by default.
 pub(crate) fn listen() {
+    if FOREIGN.load(Ordering::Relaxed) {
+        return;
+    }
     static LISTENING: Once = Once::new();
     LISTENING.call_once(|| {
         let (ready, is_ready) = mpsc::sync_channel(1);
@@ -43,6 +53,11 @@ pub(crate) fn listen() {
             let _ = is_ready.recv();
         }
     });
+}
+
+/// Leaves signals to the program that ours is a library of.
+pub(crate) fn leave_alone() {
+    FOREIGN.store(true, Ordering::Relaxed);
 }
 
 /// A run begins: the first signal stops it. True is sent when there is one.

@@ -21,6 +21,13 @@ pub struct Request {
     execute: Option<bool>,
 }
 
+impl Request {
+    /// A command, judged by the settings alone.
+    pub fn of(command: &str) -> Self {
+        Self { command: command.to_owned(), against: None, level: None, execute: None }
+    }
+}
+
 /// Finds out what two commands do, by running them where they can do no harm.
 pub trait Effects: Sync {
     /// What both do, or why that cannot be found out.

@@ -25,6 +25,7 @@ use super::{
     silence::{is_silent, silence},
 };
 use crate::{
+    callable::Callable,
     process::NoProgram,
     redact::Redactor,
     worker::{self, Call, Method, Place, Pool, PoolConfig, Trouble},
@@ -147,13 +148,13 @@ fn is_said(value: &Value) -> bool {
 }
 
 impl Function {
-    /// A function as a suite describes it. `workers` processes run it.
+    /// A function as a suite describes it. `workers` processes run it, unless it is one of this process.
     pub(super) fn new(
         config: &BackendConfig,
         folder: &Path,
         variables: &BTreeMap<OsString, OsString>,
         rules: &'static Rules,
-        workers: u64,
+        (workers, callable): (u64, Option<Callable>),
     ) -> Self {
         let place = Place::new(folder, variables.clone());
         let named = config.file.as_deref().unwrap_or_default();
@@ -180,6 +181,7 @@ impl Function {
             redactor,
             pool: Pool::new(PoolConfig {
                 start,
+                callable,
                 workers: usize::try_from(workers).unwrap_or(usize::MAX),
                 // Each call has a limit of its own.
                 timeout: Duration::MAX,

@@ -30,6 +30,7 @@ use super::{
     program::{Program, ProgramError, Surroundings},
 };
 use crate::{
+    callable::Callables,
     prices::Prices,
     recording::{RecordingError, Replay},
     redact::Redactor,
@@ -49,6 +50,8 @@ pub struct BackendFactory<'a> {
     pub prices: &'a Prices,
     /// The folder that paths in the suite start from.
     pub folder: &'a Path,
+    /// Functions of this process that stand for backends.
+    pub callables: &'a Callables,
 }
 
 /// Why a backend cannot be asked.
@@ -368,7 +371,10 @@ impl BackendFactory<'_> {
         }
         // What a function does is in its file.
         if let Some(file) = config.file.as_deref().filter(|_| config.kind.is_function()) {
-            let text = std::fs::read(self.folder.join(split_name(file).0)).unwrap_or_default();
+            let text = match self.callables.backends.get(&config.name) {
+                Some(callable) => callable.identity.clone().into_bytes(),
+                None => std::fs::read(self.folder.join(split_name(file).0)).unwrap_or_default(),
+            };
             parameters["function"] = json!([file, InputDigest::of([&text[..]]).to_string()]);
             parameters["config"] = json!(config.config);
         }

@@ -30,6 +30,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     backend::{Ask, Failed, Reply, Wire},
+    callable::Callables,
     kind::Site,
     plan::{PlannedLane, Used},
     redact::Redactor,
@@ -169,7 +170,7 @@ fn no_scorers(settings: &Settings) -> Scorers {
         kill_grace: Duration::ZERO,
         function_timeout: Duration::ZERO,
     };
-    Scorers::new(&[], site, settings)
+    Scorers::new(&[], site, settings, &Callables::default())
 }
 
 /// A plan that asks each backend every case it has acts for.

@@ -18,7 +18,10 @@ use probity_offline::check::Detector;
 
 use super::rules;
 use crate::{
-    cli::check::{CheckArgs, CheckCommand, LevelArg, WantedArg},
+    cli::{
+        check::{CheckArgs, CheckCommand, LevelArg, WantedArg},
+        run::RulesArgs,
+    },
     diagnostic::underline,
     exit::Exit,
     failure::Failure,
@@ -98,8 +101,7 @@ fn check_json(
 }
 
 fn check_policy(args: &CheckArgs, names: &[String], printer: &Printer) -> Result<Exit, Failure> {
-    let suite = rules::load_suite(&args.rules, printer)?;
-    let policies = chosen_policies(&suite, names)?;
+    let policies = load_policies(&args.rules, names, printer)?;
     if args.jsonl {
         return stream(&Detector::Policy(&policies), printer);
     }
@@ -115,6 +117,15 @@ fn check_policy(args: &CheckArgs, names: &[String], printer: &Printer) -> Result
     let count = marks.len();
     let title = format!("{count} {}", if count == 1 { "hit" } else { "hits" });
     show(printer, &underline(&title, &text, &marks))
+}
+
+/// The policies that are asked for.
+pub(super) fn load_policies(
+    args: &RulesArgs,
+    names: &[String],
+    printer: &Printer,
+) -> Result<Policies, Failure> {
+    chosen_policies(&rules::load_suite(args, printer)?, names)
 }
 
 /// The named policies, from the suite file first; without names all of the suite's, or all built-in.

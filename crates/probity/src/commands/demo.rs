@@ -8,10 +8,10 @@ mod server;
 
 use std::{
     fmt::Write as _,
-    fs,
+    fs, io,
     os::unix::process::ExitStatusExt as _,
     path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus, Stdio},
+    process::{Child, ExitStatus, Stdio},
     thread,
     time::Duration,
 };
@@ -24,7 +24,7 @@ use probity_store::Reader;
 use self::server::Server;
 use crate::{
     cli::demo::DemoArgs, environment::Environment, exit::Exit, failure::Failure,
-    output::OutputFile, printer::Printer,
+    output::OutputFile, printer::Printer, program,
 };
 
 const TITLE: Style = Style::new().bold();
@@ -89,7 +89,7 @@ fn port_of(path: &Path) -> Result<u16, Failure> {
 
 /// The tour from its first act to its last.
 fn tour(folder: Option<&Path>, printer: &Printer) -> Result<Exit, Failure> {
-    let program = std::env::current_exe()
+    let program = program::file()
         .map_err(|error| Failure::new("failed to find this program").because(error))?;
     let server = Server::start(0)
         .map_err(|error| Failure::new("failed to listen on 127.0.0.1").because(error))?;
@@ -268,7 +268,7 @@ impl Stage<'_> {
     /// Shows a command and starts it.
     fn spawn(&self, command: &Typed<'_>) -> Result<Child, Failure> {
         self.say(&format!("\n{TITLE}$ {}{TITLE:#}\n", command.shown()))?;
-        let mut process = Command::new(&self.program);
+        let mut process = program::again().map_err(|error| self.not_started(error))?;
         process.args(["--color", self.printer.color()]);
         process.args(command.words).current_dir(&self.folder).stdin(Stdio::null());
         process.envs(command.variables.iter().copied());
@@ -276,9 +276,11 @@ impl Stage<'_> {
         for name in Environment::default().names("PROBITY_")? {
             process.env_remove(name);
         }
-        process.spawn().map_err(|error| {
-            Failure::new(format!("failed to start `{}`", self.program.display())).because(error)
-        })
+        process.spawn().map_err(|error| self.not_started(error))
+    }
+
+    fn not_started(&self, error: io::Error) -> Failure {
+        Failure::new(format!("failed to start `{}`", self.program.display())).because(error)
     }
 }
 

@@ -7,11 +7,12 @@ use probity_grade::Rules;
 use probity_load::{
     bounded,
     settings::{Layer, Origin, Resolved, Settings, Value, keys, parse_duration, variable},
-    suite::{RunnerConfig, Suite, SuiteCheck, USUAL_FILES, usual_file},
+    suite::{Given, RunnerConfig, Suite, SuiteCheck, USUAL_FILES, usual_file},
 };
 use probity_model::models;
 use probity_run::{
     backend::{http::Client, open::BackendFactory},
+    callable::Callables,
     plan::{Choice, ScannedRunner, Site, scan},
     prices::Prices,
     redact::Redactor,
@@ -33,12 +34,19 @@ pub(super) struct Reading<'a> {
     pub(super) unknown_keys: UnknownKeys,
     /// What becomes of a configuration of another tool.
     pub(super) foreign: ForeignArgs,
+    /// Functions of the program that ours is a library of.
+    pub(super) callables: Callables,
 }
 
 impl<'a> Reading<'a> {
     /// What nothing reads is refused.
     pub(super) fn strict(printer: &'a Printer, foreign: ForeignArgs) -> Self {
-        Self { printer, unknown_keys: UnknownKeys::Refused, foreign }
+        Self {
+            printer,
+            unknown_keys: UnknownKeys::Refused,
+            foreign,
+            callables: Callables::default(),
+        }
     }
 }
 
@@ -53,6 +61,8 @@ pub(super) struct Project {
     pub(super) settings: Settings,
     pub(super) environment: Environment,
     pub(super) prices: Prices,
+    /// Functions of the program that ours is a library of.
+    pub(super) callables: Callables,
 }
 
 impl Project {
@@ -103,7 +113,9 @@ impl Project {
         let (suite, rules) = read_with(path, reading, settings.store.as_ref())?;
         warn_of_unknown(&environment, printer)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Self::of(suite, name, Box::leak(Box::new(rules)), (environment, place, flags))
+        let project =
+            Self::of(suite, name, Box::leak(Box::new(rules)), (environment, place, flags))?;
+        Ok(Self { callables: reading.callables.clone(), ..project })
     }
 
     /// A suite that has been read, with the settings that hold for it.
@@ -125,7 +137,8 @@ impl Project {
         let prices =
             prices.map_err(|error| Failure::new("the price file cannot be used").because(error))?;
         let settings = resolved.settings();
-        Ok(Self { suite, name, rules, resolved, settings, environment, prices })
+        let callables = Callables::default();
+        Ok(Self { suite, name, rules, resolved, settings, environment, prices, callables })
     }
 
     /// Reads the datasets of the runners that ask something, to look at their cases.
@@ -160,6 +173,7 @@ impl Project {
             rules: self.rules,
             prices: &self.prices,
             folder: &self.suite.folder,
+            callables: &self.callables,
         })
     }
 }
@@ -275,11 +289,17 @@ pub(super) fn read(path: &Path, reading: &Reading<'_>) -> Result<(Suite, Rules),
 
 /// The same. What a configuration of another tool becomes is kept beside the store.
 fn read_with(path: &Path, reading: &Reading<'_>, store: &Path) -> Result<(Suite, Rules), Failure> {
+    let given = Given {
+        backends: reading.callables.backends.keys().cloned().collect(),
+        scorers: reading.callables.scorers.keys().cloned().collect(),
+    };
     let (suite, problems) = match probity_import::foreign(path) {
-        None => with_rules(|check| Suite::load(path, check)),
+        None => with_rules(|check| Suite::load_with(path, (&given, check))),
         Some(_) => {
             let made = import::as_suite(path, reading, store)?;
-            with_rules(|check| Suite::parse(&made.text, &made.name, &made.folder, check))
+            with_rules(|check| {
+                Suite::parse_with(&made.text, &made.name, &made.folder, (&given, check))
+            })
         }
     };
     let mut is_refused = false;

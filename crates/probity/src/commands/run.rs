@@ -32,6 +32,7 @@ use probity_load::{dataset, settings::Budget, suite::RunnerConfig};
 use probity_report::text::Extent;
 use probity_run::{
     backend::{Answers, Backend},
+    callable::Callables,
     decide::Certainty,
     engine::{self, RunOutcome},
     events,
@@ -61,6 +62,7 @@ use crate::{
 use forced_exit::ForcedExit;
 use progress::{Board, Progress, Style};
 use resume::Earlier;
+use sinks::Listener;
 use sinks::{Done, EventsFile, Sinks};
 
 /// Events that may wait to be written before the loop waits for them, and bytes of their texts.
@@ -75,17 +77,32 @@ pub(super) fn run(args: &RunArgs, printer: &Printer) -> Result<Exit, Failure> {
     }
 }
 
+/// Runs a suite for the program that ours is a library of. Nothing is printed, and signals are its own.
+pub(super) fn run_for(args: &RunArgs, printer: &Printer, host: Host) -> Result<Ran, Failure> {
+    let mut porcelain = Porcelain::default();
+    let mut ran = Ran::default();
+    let mut host = Some(host);
+    let outcome = execute(args, printer, &mut porcelain, (&mut host, &mut ran));
+    porcelain.summarise(args, &outcome);
+    ran.exit = outcome?.code();
+    ran.store = PathBuf::from(porcelain.result_file);
+    Ok(ran)
+}
+
 /// One run of the suite.
 fn once(args: &RunArgs, printer: &Printer) -> Result<Exit, Failure> {
     let mut porcelain = Porcelain::default();
     ForcedExit::early(args).prepare();
+    let run_here = |porcelain: &mut Porcelain| {
+        execute(args, printer, porcelain, (&mut None, &mut Ran::default()))
+    };
     if !args.porcelain {
-        let outcome = execute(args, printer, &mut porcelain);
+        let outcome = run_here(&mut porcelain);
         porcelain.summarise(args, &outcome);
         return outcome;
     }
     // Scripts get their lines on every path, also on one that is our fault.
-    let outcome = catch_unwind(AssertUnwindSafe(|| execute(args, printer, &mut porcelain)));
+    let outcome = catch_unwind(AssertUnwindSafe(|| run_here(&mut porcelain)));
     let outcome =
         outcome.unwrap_or_else(|_| Err(Failure::new("the program failed; this is a bug")));
     porcelain.aborted |= !matches!(outcome, Ok(Exit::Success | Exit::Failed(_)));
@@ -100,8 +117,14 @@ fn once(args: &RunArgs, printer: &Printer) -> Result<Exit, Failure> {
 }
 
 /// Load, plan, run, report.
-fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Result<Exit, Failure> {
-    let reading = reading(args, printer);
+fn execute(
+    args: &RunArgs,
+    printer: &Printer,
+    porcelain: &mut Porcelain,
+    (host, ran): (&mut Option<Host>, &mut Ran),
+) -> Result<Exit, Failure> {
+    let callables = host.as_mut().map(|it| std::mem::take(&mut it.callables)).unwrap_or_default();
+    let reading = Reading { callables, ..reading(args, printer) };
     let project = Project::load(&args.suite, &args.place, flags(args)?, &reading)?;
     watching::note_programs(&project);
     let store = Path::new(&project.settings.store);
@@ -183,7 +206,8 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     plan.ledger = Some(Box::new(CallsOnDisk(ledger)));
     summary::forget(store);
     let run_id = plan.run_id.clone();
-    let outcome = context.drive(plan, recorder, events, porcelain);
+    ran.run_id.clone_from(&run_id);
+    let outcome = context.drive(plan, recorder, (events, host.take()), porcelain);
     if let Some(cache) = cache {
         cache.tell_of_damage(printer);
     }
@@ -213,6 +237,27 @@ impl Ledger for CallsOnDisk {
     fn begun(&mut self, lane: usize, calls: u64) -> io::Result<()> {
         self.0.begun(lane, calls)
     }
+}
+
+/// Who a run is for, where that is the program that ours is a library of.
+pub(crate) struct Host {
+    /// Functions that stand for backends and scorers.
+    pub(crate) callables: Callables,
+    /// Gets the events of the run, once they are recorded.
+    pub(crate) listener: Listener,
+    /// Becomes true when the run is to be stopped.
+    pub(crate) stopped: watch::Receiver<bool>,
+}
+
+/// What came of a run for the program that ours is a library of.
+#[derive(Debug, Default)]
+pub struct Ran {
+    /// The run's id; empty if nothing was to be run.
+    pub run_id: String,
+    /// Where it is recorded.
+    pub store: PathBuf,
+    /// The exit code that the command would have.
+    pub exit: u8,
 }
 
 /// What is to come of a run beside its records.
@@ -361,7 +406,7 @@ impl Context<'_> {
         &self,
         plan: Plan,
         recorder: Recorder,
-        events: Option<EventsFile>,
+        (events, host): (Option<EventsFile>, Option<Host>),
         porcelain: &mut Porcelain,
     ) -> Result<RunOutcome, Failure> {
         let Self { project, args, store, .. } = self;
@@ -369,9 +414,13 @@ impl Context<'_> {
         let (done, seen) = watch::channel(Done::before(&plan));
         let planned = plan.lanes.iter().map(|lane| lane.info.planned).sum();
         ForcedExit::of_run(args, store.to_path_buf(), planned, seen).prepare();
-        let stopped = signals::run_begins();
+        let (listener, stopped) = match host {
+            Some(host) => (Some(host.listener), host.stopped),
+            None => (None, signals::run_begins()),
+        };
         let store = store.to_path_buf();
-        let sinks = Sinks { recorder, store, events, progress, done, stopped: stopped.clone() };
+        let sinks =
+            Sinks { recorder, store, events, listener, progress, done, stopped: stopped.clone() };
         let (sender, receiver) = events::channel(WAITING_EVENTS, WAITING_BYTES);
         let pump = thread::spawn(move || sinks.pump(receiver));
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -530,7 +579,12 @@ fn flags(args: &RunArgs) -> Result<probity_load::settings::Layer, Failure> {
 
 /// How the suite is read.
 fn reading<'p>(args: &RunArgs, printer: &'p Printer) -> Reading<'p> {
-    Reading { printer, unknown_keys: unknown_keys(args), foreign: args.foreign }
+    Reading {
+        printer,
+        unknown_keys: unknown_keys(args),
+        foreign: args.foreign,
+        callables: Callables::default(),
+    }
 }
 
 /// What becomes of names that nothing reads.

@@ -15,14 +15,15 @@ impl BackendFactory<'_> {
     pub(super) fn open_function(&self, config: &BackendConfig) -> Result<Backend, BackendError> {
         let file = config.file.as_deref().unwrap_or_default();
         let path = self.folder.join(split_name(file).0);
-        if !path.is_file() {
+        let callable = self.callables.backends.get(&config.name).cloned();
+        if callable.is_none() && !path.is_file() {
             return Err(BackendError::NoFile { backend: config.name.clone(), path });
         }
         let mut named = config.clone();
         named.env.extend(variables_of(config));
         let told = BackendConfig { config: self.told(config)?, ..named.clone() };
-        let function =
-            Function::new(&told, self.folder, self.variables, self.rules, self.concurrency(config));
+        let workers = (self.concurrency(config), callable);
+        let function = Function::new(&told, self.folder, self.variables, self.rules, workers);
         let not_applied = function::not_applied(config);
         Ok(self.backend(&named, Wire::Function(function), None, not_applied))
     }

@@ -15,6 +15,7 @@ fn open(config: &BackendConfig, variables: &[(&str, &str)]) -> Result<Backend, S
         rules: &RULES,
         prices: &Prices::with(None).unwrap(),
         folder: Path::new("."),
+        callables: &Callables::default(),
     };
     factory.open(config).map_err(|error| error.to_string())
 }

@@ -234,7 +234,8 @@ impl Context<'_> {
     /// The programs of the suite that score replies. Those that cases ask have to be there.
     pub(super) fn scorers(&self, scanned: &[ScannedRunner]) -> Result<Scorers, Failure> {
         let Project { suite, settings, .. } = self.project;
-        let scorers = Scorers::new(&suite.scorers, self.project.site(), settings);
+        let scorers =
+            Scorers::new(&suite.scorers, self.project.site(), settings, &self.project.callables);
         let file = self.args.suite.display().to_string();
         let problems: BTreeMap<String, Problem> = scanned
             .iter()

@@ -33,12 +33,17 @@ pub(super) struct Sinks {
     pub(super) recorder: Recorder,
     pub(super) store: PathBuf,
     pub(super) events: Option<EventsFile>,
+    /// Somebody in this process who is told of them.
+    pub(super) listener: Option<Listener>,
     pub(super) progress: Progress,
     /// What is on the disk, for those who cannot wait for the store.
     pub(super) done: watch::Sender<Done>,
     /// Becomes true when the run is to be stopped.
     pub(super) stopped: watch::Receiver<bool>,
 }
+
+/// Gets events that are recorded, in order. The run waits for it.
+pub(crate) type Listener = Box<dyn FnMut(&[Stamped]) + Send>;
 
 /// What has been done and recorded.
 #[derive(Clone, Copy, Debug, Default)]
@@ -142,6 +147,9 @@ impl Sinks {
                 file.flush()
             };
             write().map_err(|error| Unwritten::Events(Failure::write(path, error)))?;
+        }
+        if let Some(listener) = &mut self.listener {
+            listener(batch);
         }
         self.progress.show(batch);
         Ok(())

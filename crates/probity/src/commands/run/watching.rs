@@ -23,7 +23,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::sync::watch::Receiver;
 
 use super::Project;
-use crate::{cli::run::RunArgs, exit::Exit, failure::Failure, printer::Printer, signals};
+use crate::{cli::run::RunArgs, exit::Exit, failure::Failure, printer::Printer, program, signals};
 
 /// How often files are looked at.
 const PERIOD: Duration = Duration::from_millis(200);
@@ -39,7 +39,7 @@ pub(super) fn run(args: &RunArgs, printer: &Printer) -> Result<Exit, Failure> {
     loop {
         // A list that is left would be taken for that of the next run.
         let _ = fs::remove_file(&list);
-        let mut command = Command::new(env::current_exe().map_err(failed)?);
+        let mut command = program::again().map_err(failed)?;
         command.args(arguments(args, &list, &touched)).stdin(Stdio::null());
         let status = finished(start(&mut command).map_err(failed)?, &stopped).map_err(failed)?;
         if *stopped.borrow() {
@@ -98,7 +98,8 @@ fn file_of(named: &str, folder: &Path) -> PathBuf {
 
 /// The command line of one run.
 fn arguments(args: &RunArgs, list: &Path, touched: &BTreeSet<String>) -> Vec<OsString> {
-    let mut all: Vec<OsString> = env::args_os().skip(1).filter(|it| it != "--watch").collect();
+    let mut all: Vec<OsString> =
+        program::arguments().into_iter().filter(|it| it != "--watch").collect();
     let options = all.iter().position(|it| it == "--").unwrap_or(all.len());
     let mut ours: Vec<OsString> = vec!["--inputs".into(), list.into()];
     if !args.no_cache && !args.cache {
