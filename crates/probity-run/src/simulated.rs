@@ -21,6 +21,7 @@ use probity_load::{
 
 use crate::{
     backend::{Ask, Backend, CacheAccess, Failed, Reply},
+    callable::Callables,
     decide::Planned,
     kind::{Calls, Site},
     plan::{Plan, PlannedLane, Used},
@@ -130,7 +131,7 @@ pub fn plan(asked: Asked, made: Made, settings: Settings, rules: &'static Rules)
     Plan {
         run_id: "simulated".to_owned(),
         resumed: false,
-        scorers: Scorers::new(&[], site, &settings),
+        scorers: Scorers::new(&[], site, &settings, &Callables::default()),
         ground: Arc::new(Ground::new(&BTreeMap::new())),
         settings,
         backends: vec![Arc::new(backend)],
