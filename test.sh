@@ -74,6 +74,10 @@ step 'report in a browser'
 scripts/report-browser-test
 step 'site in a browser'
 scripts/view-browser-test
+step 'packages, installed and used'
+scripts/package-test quick
+step 'hooks and editors'
+scripts/integrations-test
 step 'answers to programs'
 scripts/view-api-test
 step 'real model'

@@ -4,6 +4,7 @@
 
 mod acceptance;
 mod action;
+mod action_install;
 mod adapters;
 mod agents;
 mod around;
@@ -68,6 +69,7 @@ mod talk;
 mod terminal;
 mod unkind;
 mod variants;
+mod version;
 mod view;
 mod watch;
 mod yaml_suites;
