@@ -76,6 +76,10 @@ step 'site in a browser'
 scripts/view-browser-test
 step 'documentation in a browser'
 scripts/docs-site
+step 'packages, installed and used'
+scripts/package-test quick
+step 'hooks and editors'
+scripts/integrations-test
 step 'answers to programs'
 scripts/view-api-test
 step 'tables in other programs'

@@ -1,6 +1,9 @@
-//! Puts files into the binary: the built-in suites, and the definitions of the schemas.
+//! Puts files into the binary: the built-in suites, and the definitions of the schemas. And the commit it is built from.
 //!
 //! The tables are made from what is there, so that no file can be forgotten in them.
+
+#[path = "build/commit.rs"]
+mod commit;
 
 use std::{
     env,
@@ -19,7 +22,26 @@ fn main() -> io::Result<()> {
     let mut definitions = String::from("&[\n");
     add_files(&home.join("schemas/defs"), "", &mut definitions)?;
     definitions.push_str("]\n");
-    fs::write(out.join("definitions.rs"), definitions)
+    fs::write(out.join("definitions.rs"), definitions)?;
+    println!("cargo::rustc-env=PROBITY_VERSION={}", version(&home));
+    Ok(())
+}
+
+/// What `--version` says. A build for development names no commit: it would have to be built anew after each.
+fn version(home: &Path) -> String {
+    let [number, profile] = ["CARGO_PKG_VERSION", "PROFILE"]
+        .map(|name| env::var_os(name).expect("cargo sets it for build scripts"));
+    let number = number.to_string_lossy();
+    if profile == "debug" {
+        return format!("{number} (debug)");
+    }
+    match commit::Commit::of(home) {
+        Some(commit) => {
+            commit.files.iter().for_each(|it| println!("cargo::rerun-if-changed={}", it.display()));
+            format!("{number} ({})", commit.name)
+        }
+        None => number.into_owned(),
+    }
 }
 
 /// A table of the suites, each with its files.

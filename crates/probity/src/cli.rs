@@ -39,7 +39,7 @@ Examples:
 /// pass, fail, refusal, wrong format, policy violation, error, crash or timeout, with the
 /// rule that decided and its evidence.
 #[derive(Debug, Parser)]
-#[command(name = "probity", version, after_help = EXAMPLES, max_term_width = 100)]
+#[command(name = "probity", version = env!("PROBITY_VERSION"), after_help = EXAMPLES, max_term_width = 100)]
 pub(crate) struct Cli {
     /// When to use colour: auto, always or never
     #[arg(
@@ -81,6 +81,7 @@ Examples:
   probity init --suite shell --backend ollama:llama3.2
   probity init --suite json,unicode evals      into evals/json and evals/unicode
   probity init --ci github                     with a workflow for pull requests
+  probity init --editor                        with a schema, for completion in editors
   probity init --suite long-context --size 100k --backend openai:default@http://127.0.0.1:8080/v1
 
 Exit codes: 0 all files are written, 2 they are not")]

@@ -13,6 +13,7 @@ use reqwest::{
 };
 
 use super::{Step, is_sha256};
+use crate::client::client;
 
 /// Times in a row that nothing comes before a place is given up.
 const PATIENCE: u32 = 4;
@@ -114,8 +115,6 @@ enum Progress {
 
 impl Fetcher {
     pub(super) fn new() -> Result<Self, reqwest::Error> {
-        // Fails only if a provider is installed already, which is as well.
-        let _ = rustls::crypto::ring::default_provider().install_default();
         let builder = || {
             Client::builder()
                 .user_agent(concat!("probity/", env!("CARGO_PKG_VERSION")))
@@ -125,7 +124,7 @@ impl Fetcher {
                 .connect_timeout(CONNECT_LIMIT)
                 .read_timeout(SILENCE_LIMIT)
         };
-        Ok(Self { outside: builder().build()?, loopback: builder().no_proxy().build()? })
+        Ok(Self { outside: client(builder)?, loopback: client(|| builder().no_proxy())? })
     }
 
     /// A page of text.

@@ -104,9 +104,8 @@ impl Client {
 
 /// The one client that all backends share.
 pub fn client() -> Result<Client, reqwest::Error> {
-    // Fails only if a provider is installed already, which is as well.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    Ok(Client { outside: builder().build()?, loopback: builder().no_proxy().build()? })
+    use probity_model::client::client;
+    Ok(Client { outside: client(builder)?, loopback: client(|| builder().no_proxy())? })
 }
 
 /// Nothing is retried and no redirect is followed: a call that is not seen did not happen,

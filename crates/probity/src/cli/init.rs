@@ -22,7 +22,7 @@ pub(crate) struct InitArgs {
     /// List the built-in suites: what each measures, and how large it is
     #[arg(
         long,
-        conflicts_with_all = ["folder", "suite", "backend", "size", "seed", "force", "ci"]
+        conflicts_with_all = ["folder", "suite", "backend", "size", "seed", "force", "ci", "editor"]
     )]
     pub(crate) list: bool,
 
@@ -46,6 +46,10 @@ pub(crate) struct InitArgs {
     /// Also write a workflow that runs the suite for each change, at the top of the repository
     #[arg(long, value_enum, value_name = "SERVICE")]
     pub(crate) ci: Option<CiArg>,
+
+    /// Also write the schema of suite files, so that editors check and complete the suite
+    #[arg(long)]
+    pub(crate) editor: bool,
 
     /// Characters of each prompt of `long-context`, from 2k to 4m [default: 32k]
     #[arg(long, value_name = "N")]

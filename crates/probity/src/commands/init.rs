@@ -27,7 +27,7 @@ use probity_report::plain::shell_word;
 
 use super::dataset::counted;
 use crate::{
-    cli::{import::ImportArgs, init::InitArgs},
+    cli::{SchemaName, import::ImportArgs, init::InitArgs},
     exit::Exit,
     failure::Failure,
     output::OutputFile,
@@ -38,6 +38,9 @@ use crate::{
 const SUITE_FILE: &str = "probity.toml";
 /// A second suite file, of suites that can also be judged by a model.
 const JUDGED_FILE: &str = "judged.toml";
+
+/// The schema of suite files, for editors.
+const SCHEMA_FILE: &str = "probity.schema.json";
 
 /// A suite and where it goes.
 struct Planned {
@@ -154,7 +157,22 @@ fn plan(
     if suite.is_empty() {
         suites.push((folder.clone().unwrap_or_default(), starter()));
     }
+    if args.editor {
+        suites.iter_mut().for_each(|(_, files)| name_schema(files));
+    }
     suites.into_iter().map(|(folder, files)| prepare(folder, files, backend, printer)).collect()
+}
+
+/// Puts the schema beside the suite files, and its name into them, by which editors find it.
+fn name_schema(files: &mut Vec<SuiteFile>) {
+    for (_, text) in files.iter_mut().filter(|it| is_suite_file(it.0)) {
+        *text = Cow::Owned(format!("#:schema ./{SCHEMA_FILE}\n{text}"));
+    }
+    files.push((SCHEMA_FILE, Cow::Owned(super::schema::published(SchemaName::Suite))));
+}
+
+fn is_suite_file(name: &str) -> bool {
+    [JUDGED_FILE, SUITE_FILE].contains(&name)
 }
 
 fn starter() -> Vec<SuiteFile> {
@@ -173,7 +191,7 @@ fn prepare(
 ) -> Result<Planned, Failure> {
     let mut backends = Vec::new();
     // The usual suite file comes last, so that its backends are told of.
-    for (file, text) in files.iter_mut().filter(|it| [JUDGED_FILE, SUITE_FILE].contains(&it.0)) {
+    for (file, text) in files.iter_mut().filter(|it| is_suite_file(it.0)) {
         if let Some(backend) = backend {
             *text = Cow::Owned(backend.put_into(text));
         }

@@ -50,7 +50,7 @@ const DEFINITIONS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/definit
 const LOCAL: &str = "#/$defs/";
 
 /// A schema that stands on its own: the document and all that it refers to, by name.
-fn published(name: SchemaName) -> String {
+pub(super) fn published(name: SchemaName) -> String {
     let mut schema = parse(document(name));
     let all = definitions();
     let mut reached = BTreeMap::new();

@@ -21,7 +21,7 @@ const NOTHING: &[(&str, &str)] = &[];
 /// Who writes with the token of a job.
 const BOT: &str = "github-actions[bot]";
 
-fn repository() -> PathBuf {
+pub(crate) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 

@@ -293,6 +293,45 @@ fn the_oldest_compiler_is_the_same_everywhere() {
     let workflow = read(".github/workflows/ci.yml");
     assert!(workflow.contains(&format!("rust: [stable, \"{oldest}\"]\n")), "ci.yml");
     assert!(read("CONTRIBUTING.md").contains(&format!(", {oldest} or later,")), "CONTRIBUTING.md");
+    let release = read(".github/workflows/release.yml");
+    let chosen: Vec<&str> =
+        release.lines().filter_map(|it| it.trim().strip_prefix("toolchain: ")).collect();
+    let expected = format!("\"{oldest}\"");
+    assert!(!chosen.is_empty() && chosen.iter().all(|it| *it == expected), "{chosen:?}");
+}
+
+#[test]
+fn crates_refer_to_each_other_by_the_version_that_is_released() {
+    let manifest: toml::Table = toml::from_str(&read("Cargo.toml")).unwrap();
+    let workspace = &manifest["workspace"];
+    let version = &workspace["package"]["version"];
+    for (name, it) in workspace["dependencies"].as_table().unwrap() {
+        let Some(folder) = it.get("path").and_then(|it| it.as_str()) else { continue };
+        let own: toml::Table = toml::from_str(&read(&format!("{folder}/Cargo.toml"))).unwrap();
+        let is_private = own["package"]["publish"].as_bool() == Some(false);
+        // Cargo refuses to pack a crate that refers to another without a version, unless it is for tests.
+        let wanted = if is_private { None } else { Some(version) };
+        assert_eq!(it.get("version"), wanted, "{name}");
+    }
+}
+
+#[test]
+fn releases_are_for_the_same_targets_everywhere() {
+    let named = |text: &str| {
+        let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-'));
+        let is_target = |it: &&str| it.ends_with("-linux-musl") || it.ends_with("-apple-darwin");
+        words
+            .filter(is_target)
+            .map(ToOwned::to_owned)
+            .collect::<std::collections::BTreeSet<String>>()
+    };
+    let script = read("scripts/package");
+    let (_, rest) = script.split_once("\nTARGETS = {").unwrap();
+    let packaged = named(rest.split_once("\n}").unwrap().0);
+    assert_eq!(packaged.len(), 4, "{packaged:?}");
+    for file in [".github/workflows/release.yml", "scripts/ci-action", "docs/installing.md"] {
+        assert_eq!(named(&read(file)), packaged, "{file}");
+    }
 }
 
 #[test]

@@ -33,6 +33,27 @@ fn the_starter_runs_as_it_is() {
 }
 
 #[test]
+fn editors_find_the_schema_beside_the_suite() {
+    let project = Project::new();
+    let said = project.shown(&["init", "--no-detect", "--editor", "--suite", "json,qa"]);
+    assert!(
+        said.starts_with("exit 0") && said.contains("wrote json/probity.schema.json"),
+        "{said}"
+    );
+    for folder in ["json", "qa"] {
+        let suite = project.read(&format!("{folder}/probity.toml"));
+        assert_eq!(suite.lines().next(), Some("#:schema ./probity.schema.json"), "{suite}");
+        let schema = project.read(&format!("{folder}/probity.schema.json"));
+        let printed = String::from_utf8(project.run(&["schema", "suite"]).stdout).unwrap();
+        assert_eq!(schema, printed);
+        let checked = project.shown(&["run", "--dry-run", &format!("{folder}/probity.toml")]);
+        assert!(checked.starts_with("exit 0"), "{checked}");
+    }
+    let again = project.shown(&["init", "--no-detect", "--editor", "--suite", "json"]);
+    assert!(again.starts_with("exit 2"), "nothing is overwritten: {again}");
+}
+
+#[test]
 fn a_built_in_suite_gets_a_folder_of_its_name() {
     let project = Project::new();
     assert_snapshot!(project.shown(&["init", "--no-detect", "--suite", "json"]), @"

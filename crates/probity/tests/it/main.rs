@@ -4,6 +4,7 @@
 
 mod acceptance;
 mod action;
+mod action_install;
 mod adapters;
 mod agents;
 mod around;
@@ -71,6 +72,7 @@ mod talk;
 mod terminal;
 mod unkind;
 mod variants;
+mod version;
 mod view;
 mod watch;
 mod yaml_suites;
