@@ -35,6 +35,7 @@ mod canonical;
 pub mod equivalence;
 pub mod extract;
 mod field;
+pub mod likeness;
 pub mod mentions;
 pub mod output;
 pub mod parse;
