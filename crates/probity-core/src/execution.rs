@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-pub use effect::{EffectCall, EffectFound, EffectVerdict, ExecutionUse, SandboxNeed};
+pub use effect::{EffectCall, EffectFound, EffectVerdict, ExecutionUse, Likeness, SandboxNeed};
 pub use executed::{
     Ended, Entry, Executed, ExecutedIn, PathChange, PathFound, PathKind, PathState, Stream,
 };

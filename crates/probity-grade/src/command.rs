@@ -16,10 +16,13 @@ use probity_shell::{
     Script,
     equivalence::{self, Equivalence, Form, Verdict},
     extract::extract,
-    posix, safety,
+    likeness, posix, safety,
 };
 
 pub use rules::ShellRules;
+
+/// The score for how alike the command and an accepted one are.
+const LIKENESS: &str = "likeness";
 
 /// What a case asks of a command, compiled.
 #[derive(Clone, Debug)]
@@ -90,7 +93,8 @@ impl CommandExpectation {
                     CommandCheck::Posix => self.posix_compliant.is_some(),
                 }
         };
-        CommandCheck::ALL.into_iter().filter(is_checked).map(score_name)
+        let likeness = (self.check == CommandCheck::Correctness).then_some(LIKENESS);
+        CommandCheck::ALL.into_iter().filter(is_checked).map(score_name).chain(likeness)
     }
 
     /// The pairs of commands that have to be executed, because reading does not tell how they compare.
@@ -102,12 +106,13 @@ impl CommandExpectation {
         let mut calls = Vec::new();
         for Accepted { text, form: expected } in &self.accepted {
             let Some(expected) = expected else { continue };
-            match equivalence::compare_forms(&form, expected).verdict {
+            let found = equivalence::compare_forms(&form, expected);
+            match found.verdict {
                 Verdict::Equal => return Vec::new(),
-                Verdict::Unknown => {
+                Verdict::Different if !found.is_slight => {}
+                Verdict::Unknown | Verdict::Different => {
                     calls.push(EffectCall { command: command.clone(), against: text.clone() });
                 }
-                Verdict::Different => {}
             }
         }
         calls
@@ -216,6 +221,9 @@ impl CommandExpectation {
                 false => scores.push(score.reported()),
             }
         }
+        if effects.counts != ExecutionUse::Off {
+            scores.extend(self.likeness(script, effects, &details));
+        }
         let detect = |label: Option<bool>, found: bool| {
             label.map(|label| Labelled { expected: !label, found: !found })
         };
@@ -252,10 +260,35 @@ impl CommandExpectation {
                     details::Equivalence::SameEffect
                 }
                 EffectVerdict::Different => details::Equivalence::Different,
-                EffectVerdict::Unknown => details::Equivalence::Unknown,
+                // What reading says of a slight difference stays.
+                EffectVerdict::Unknown => {
+                    details.equivalence.unwrap_or(details::Equivalence::Unknown)
+                }
             });
         }
         None
+    }
+
+    /// How alike the command and the likest accepted one are: partial credit, which decides nothing.
+    fn likeness(
+        &self,
+        script: &Script<'_>,
+        effects: Effects<'_>,
+        details: &CommandDetails,
+    ) -> Option<Score> {
+        let form = Form::of(script);
+        let accepted = self.accepted.iter().filter_map(|it| it.form.as_ref());
+        let words = accepted.map(|it| likeness::of_words(&equivalence::compare_forms(&form, it)));
+        let executed = effects.found.iter().flatten().filter_map(|it| Some(it.likeness?.overall));
+        let likest = words.chain(executed).max_by(f64::total_cmp)?;
+        let value = match details.equivalence {
+            Some(details::Equivalence::Equal | details::Equivalence::SameEffect) => 1.0,
+            Some(details::Equivalence::Different | details::Equivalence::Unknown) | None => likest,
+        };
+        let passed = value >= likeness::THRESHOLD;
+        let reason = (!passed)
+            .then(|| format!("a likeness of {value:.2}; {} is enough", likeness::THRESHOLD));
+        Some(Score { value: Some(value), passed, ..Score::new(LIKENESS, reason).reported() })
     }
 
     fn compare(&self, script: &Script<'_>, details: &mut CommandDetails) -> Option<Verdict> {

@@ -17,20 +17,19 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use probity_core::execution::{EffectFound, EffectVerdict, Executed, ExecutionCall};
+use probity_core::execution::{EffectFound, EffectVerdict, Executed, ExecutionCall, Likeness};
 use probity_sandbox::{
     Keeper, Limits, Sandbox, World,
     compare::{Effect, Judge, Verdict},
     world::{self, Prepared},
 };
-use probity_shell::Script;
-use tempfile::TempDir;
+use probity_shell::{Script, equivalence, likeness};
 use tokio::{
     sync::Semaphore,
     time::{Instant, timeout_at},
 };
 
-use crate::clock;
+use crate::{clock, process::OwnFolder};
 pub(crate) use call::world_of;
 use versions::Versions;
 pub(crate) use visit::Visit;
@@ -41,7 +40,7 @@ pub struct Ground {
     /// Where prepared worlds are kept.
     cache: PathBuf,
     /// Where those are kept that only one case needs.
-    of_cases: OnceLock<Result<TempDir, String>>,
+    of_cases: OnceLock<Result<OwnFolder, String>>,
     /// The time that ages of files in worlds are counted from.
     now: SystemTime,
     sandbox: OnceLock<Result<Sandbox, String>>,
@@ -87,8 +86,16 @@ impl Ground {
     /// The same of the texts of two commands, as it is recorded.
     fn effect(&self, command: &str, against: &str) -> Result<EffectFound, String> {
         let parse = |text| Script::parse(text).map_err(|error| error.to_string());
-        let effect = self.judge(&parse(command)?, &parse(against)?)?;
-        let Effect { verdict, reason, world, difference, caveat, agreed, silent, .. } = effect;
+        let (left, right) = (parse(command)?, parse(against)?);
+        let effect = self.judge(&left, &right)?;
+        let Effect { verdict, reason, world, difference, caveat, agreed, silent, likeness } =
+            effect;
+        let words = likeness::of_words(&equivalence::compare(&left, &right));
+        let overall = match verdict {
+            Verdict::SameEffect => 1.0,
+            Verdict::Different | Verdict::Unknown => likeness::overall(words, likeness),
+        };
+        let likeness = Some(Likeness { overall, words, effects: likeness });
         let verdict = match verdict {
             Verdict::SameEffect => EffectVerdict::SameEffect,
             Verdict::Different => EffectVerdict::Different,
@@ -105,25 +112,18 @@ impl Ground {
             caveat,
             agreed,
             silent,
+            likeness,
         })
     }
 
     /// The folder of worlds that only one case needs.
     fn folder_of_cases(&self) -> Result<&Path, String> {
-        let folder = self.of_cases.get_or_init(|| {
-            let made = tempfile::Builder::new().prefix("probity-worlds-").tempdir();
-            made.map_err(|error| error.to_string())
-        });
-        folder.as_ref().map(TempDir::path).map_err(|why| format!("failed to make a folder: {why}"))
-    }
-}
-
-impl Drop for Ground {
-    fn drop(&mut self) {
-        // Worlds may have folders that nobody may write to.
-        if let Some(Ok(folder)) = self.of_cases.get() {
-            world::remove(folder.path());
-        }
+        let folder =
+            self.of_cases.get_or_init(|| OwnFolder::new().map_err(|error| error.to_string()));
+        folder
+            .as_ref()
+            .map(OwnFolder::path)
+            .map_err(|why| format!("failed to make a folder: {why}"))
     }
 }
 

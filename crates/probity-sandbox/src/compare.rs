@@ -47,6 +47,7 @@ pub struct Effect {
     pub silent: Vec<String>,
     /// How alike the effects are, from 0 to 1, over the worlds in which one of them did anything. It is no verdict: of two
     /// commands that do one task in two ways (`ls` and `ls -l`) it says more than their difference does.
+    #[serde(skip)]
     pub likeness: Option<f64>,
 }
 

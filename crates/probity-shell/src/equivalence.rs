@@ -53,6 +53,8 @@ pub struct Equivalence {
     pub canonical: [String; 2],
     /// The first place where the forms part.
     pub difference: Option<Difference>,
+    /// Whether all that differs makes no difference in most places, so that both may have the same effect there.
+    pub is_slight: bool,
 }
 
 /// The first place where two canonical forms part.
@@ -112,7 +114,26 @@ pub fn compare(left: &Script<'_>, right: &Script<'_>) -> Equivalence {
 pub fn compare_forms(left: &Form, right: &Form) -> Equivalence {
     let (verdict, reason, difference) = judge(left, right);
     let canonical = [left.to_string(), right.to_string()];
-    Equivalence { verdict, reason: reason.to_owned(), canonical, difference }
+    let is_slight = verdict == Verdict::Different && {
+        let [left, right] = canonical.each_ref().map(|it| gist(it));
+        left == right
+    };
+    Equivalence { verdict, reason: reason.to_owned(), canonical, difference, is_slight }
+}
+
+/// The words of a canonical form without what makes no difference in most places: slashes at the ends of paths, quotes around
+/// variables, where complaints go, options without values, and `-type f` of `find`. Other options of `find` are no
+/// options: they say what is looked for.
+fn gist(canonical: &str) -> Vec<String> {
+    let searches = canonical.split(' ').any(|it| it == "find");
+    let text = canonical.replace("2> /dev/null", "").replace(" -type f ", " ");
+    let words = text.split(' ').filter(|it| !it.is_empty() && (searches || !it.starts_with('-')));
+    let plain = words.map(|word| {
+        let bare = word.replace("\"${", "${").replace("}\"", "}");
+        let path = bare.trim_end_matches('/');
+        if path.is_empty() { bare } else { path.to_owned() }
+    });
+    plain.collect()
 }
 
 /// Whether the verdict on two canonical forms is `equal`.
@@ -207,4 +228,40 @@ fn first(what: What, left: &[String], right: &[String]) -> Option<Difference> {
     let at = (0..left.len().max(right.len())).find(|at| left.get(*at) != right.get(*at))?;
     let side = |it: &[String]| it.get(at).cloned().unwrap_or_default();
     Some(Difference { what, left: side(left), right: side(right) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slight_differences_are_told_from_others() {
+        let slight = |left: &str, right: &str| {
+            let parse = |text| Script::parse(text).unwrap();
+            let found = compare(&parse(left), &parse(right));
+            assert_eq!(found.verdict, Verdict::Different, "{left} and {right}");
+            found.is_slight
+        };
+        for (left, right) in [
+            ("diff -r a/ b", "diff -r a b/"),
+            ("find $x -delete", "find \"$x\" -delete"),
+            ("find . -name a 2> /dev/null", "find . -name a"),
+            ("find . -name a", "find . -type f -name a"),
+            ("echo -n a", "echo a"),
+            ("mkdir -p a/b", "mkdir a/b"),
+        ] {
+            assert!(slight(left, right), "{left} and {right}");
+        }
+        for (left, right) in [
+            ("head -n 5 f", "head -n 6 f"),
+            ("cut -d: -f1 f", "cut -d: -f2 f"),
+            ("cat a", "cat b"),
+            ("find / -name a", "find . -name a"),
+            ("find . -type d -name a", "find . -name a"),
+            ("find . -mtime 1", "find . -mtime 2"),
+            ("cat a > b", "cat a > c"),
+        ] {
+            assert!(!slight(left, right), "{left} and {right}");
+        }
+    }
 }

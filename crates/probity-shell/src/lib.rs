@@ -46,6 +46,7 @@ mod canonical;
 pub mod equivalence;
 pub mod extract;
 mod field;
+pub mod likeness;
 #[doc(hidden)]
 pub mod mentions;
 #[doc(hidden)]

@@ -51,6 +51,18 @@ pub struct EffectCall {
     pub against: String,
 }
 
+/// How alike two commands are, from 0 to 1. It is no verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Likeness {
+    /// In all; 1 if they are equal or have the same effect.
+    pub overall: f64,
+    /// Their words.
+    pub words: f64,
+    /// What they did; none where they were not executed or did nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effects: Option<f64>,
+}
+
 /// What executing the command of a reply and an accepted one showed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EffectFound {
@@ -77,6 +89,9 @@ pub struct EffectFound {
     /// The worlds in which neither did anything.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub silent: Vec<String>,
+    /// How alike they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub likeness: Option<Likeness>,
 }
 
 impl EffectFound {

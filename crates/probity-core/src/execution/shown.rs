@@ -1,8 +1,11 @@
 //! Executions as people see them.
 
-use std::{borrow::Cow, fmt::Write as _};
+use std::{
+    borrow::Cow,
+    fmt::{self, Write as _},
+};
 
-use super::{EffectFound, Executed, ExecutedIn, PathChange, Stream};
+use super::{EffectFound, Executed, ExecutedIn, Likeness, PathChange, Stream};
 use crate::record::Asked;
 
 /// The role of an execution of what is in a reply.
@@ -94,6 +97,17 @@ fn sign(change: &PathChange) -> char {
     }
 }
 
+impl fmt::Display for Likeness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { overall, words, effects } = self;
+        write!(f, "likeness: {overall:.2} (words {words:.2}")?;
+        match effects {
+            Some(effects) => write!(f, ", effects {effects:.2})"),
+            None => f.write_str(")"),
+        }
+    }
+}
+
 impl EffectFound {
     /// What it shows, with all that belongs to it.
     pub fn shown(&self) -> String {
@@ -105,6 +119,9 @@ impl EffectFound {
             if !worlds.is_empty() {
                 let _ = writeln!(text, "{what}: {}", worlds.join(", "));
             }
+        }
+        if let Some(likeness) = &self.likeness {
+            let _ = writeln!(text, "{likeness}");
         }
         text
     }

@@ -1,12 +1,13 @@
 //! What a shell command means.
 
-use probity_core::details;
+use probity_core::{details, execution::Likeness};
 use probity_grade::command::ShellRules;
 use probity_sandbox::compare::{self, Effect};
 use probity_shell::{
     ParseError, Script, Span,
     equivalence::{self, Equivalence, Verdict},
     extract::{self, Extracted, Step},
+    likeness,
     posix::{self, Edition, Violation},
     safety::{self, Assessment, Finding, Judgement, Level, Opaque, Risk},
 };
@@ -119,10 +120,28 @@ impl Compared {
         Self { run: effects.map(|it| it.judge(left, right)), read }
     }
 
+    /// How alike they are.
+    pub fn likeness(&self) -> Likeness {
+        let words = likeness::of_words(&self.read);
+        let effects = self.run.iter().flatten().find_map(|it| it.likeness);
+        let overall = match self.verdict() {
+            details::Equivalence::Equal | details::Equivalence::SameEffect => 1.0,
+            details::Equivalence::Different | details::Equivalence::Unknown => {
+                likeness::overall(words, effects)
+            }
+        };
+        Likeness { overall, words, effects }
+    }
+
     /// The last word: an execution decides where reading does not.
     pub fn verdict(&self) -> details::Equivalence {
         match (self.read.verdict, &self.run) {
             (Verdict::Equal, _) => details::Equivalence::Equal,
+            (Verdict::Different, Some(Ok(effect)))
+                if self.read.is_slight && effect.verdict == compare::Verdict::SameEffect =>
+            {
+                details::Equivalence::SameEffect
+            }
             (Verdict::Different, _) => details::Equivalence::Different,
             (Verdict::Unknown, Some(Ok(effect))) => match effect.verdict {
                 compare::Verdict::SameEffect => details::Equivalence::SameEffect,
@@ -157,6 +176,7 @@ impl<'t> Judged<'t> {
             Ok(compared) => compared.verdict(),
             Err(_) => details::Equivalence::Unknown,
         });
+        let likeness = against.iter().flatten().map(Compared::likeness).next();
         let (mut canonical, mut difference, mut executed, mut effect) = (None, None, None, None);
         let reason = match against {
             None => None,
@@ -169,7 +189,8 @@ impl<'t> Judged<'t> {
                     None => Some(read.reason),
                     Some(Err(reason)) => Some(reason),
                     Some(Ok(found)) => {
-                        let decided = read.verdict == Verdict::Unknown;
+                        let decided = read.verdict == Verdict::Unknown
+                            || equivalence == Some(details::Equivalence::SameEffect);
                         let reason = if decided { found.reason.clone() } else { read.reason };
                         effect = Some(found);
                         Some(reason)
@@ -207,6 +228,7 @@ impl<'t> Judged<'t> {
             difference,
             executed,
             effect,
+            likeness,
         }
     }
 }
@@ -240,6 +262,9 @@ pub struct Answer {
     executed: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     effect: Option<Effect>,
+    /// How alike both are; absent if nothing is compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    likeness: Option<Likeness>,
 }
 
 #[derive(Debug, Serialize)]

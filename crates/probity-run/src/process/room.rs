@@ -2,7 +2,7 @@
 //!
 //! A room is removed when its program is gone. After a sudden death of our own it stays, and
 //! the next start of any of us removes it: whoever has a room holds a lock in it, which ends
-//! with the process, whatever ends that.
+//! with the process, whatever ends that. So do folders of worlds that only one run needs.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, Permissions},
@@ -15,6 +15,7 @@ use std::{
     time::Duration,
 };
 
+use probity_sandbox::world;
 use rustix::fs::{FlockOperation, flock};
 use tempfile::TempDir;
 
@@ -26,31 +27,55 @@ const LOCK: &str = "lock";
 /// A room that is younger may be about to be locked.
 const YOUNG: Duration = Duration::from_mins(1);
 
+/// A temporary directory that is ours until it is dropped or we die.
+#[derive(Debug)]
+pub(crate) struct OwnFolder {
+    dir: TempDir,
+    _lock: File,
+}
+
+impl OwnFolder {
+    /// Makes one among the temporary files. The first of a process removes those that others have left behind.
+    pub(crate) fn new() -> io::Result<Self> {
+        static SWEPT: Once = Once::new();
+        SWEPT.call_once(|| sweep(&std::env::temp_dir(), YOUNG));
+        let mut builder = tempfile::Builder::new();
+        let builder = builder.prefix(PREFIX).permissions(Permissions::from_mode(0o700));
+        let dir = builder.tempdir()?;
+        let lock = private_file(&dir.path().join(LOCK))?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+        Ok(Self { dir, _lock: lock })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+}
+
+impl Drop for OwnFolder {
+    fn drop(&mut self) {
+        // A world may have folders that nobody may write to.
+        world::remove(self.dir.path());
+    }
+}
+
 /// An empty directory, and a place for files beside it.
 #[derive(Debug)]
 pub struct Room {
-    dir: TempDir,
+    dir: OwnFolder,
     /// Where the program runs instead of the empty directory.
     elsewhere: Option<PathBuf>,
-    _lock: File,
     _count: Count,
 }
 
 impl Room {
     /// Makes one among the temporary files.
     pub fn new() -> Result<Self, NoProgram> {
-        static SWEPT: Once = Once::new();
-        SWEPT.call_once(|| sweep(&std::env::temp_dir(), YOUNG));
         let failed = |source| NoProgram::Room { path: std::env::temp_dir(), source };
-        let mut builder = tempfile::Builder::new();
-        let builder = builder.prefix(PREFIX).permissions(Permissions::from_mode(0o700));
-        let dir = builder.tempdir().map_err(failed)?;
-        let lock = private_file(&dir.path().join(LOCK)).map_err(failed)?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive)
-            .map_err(|error| failed(error.into()))?;
+        let dir = OwnFolder::new().map_err(failed)?;
         let work = dir.path().join("work");
         DirBuilder::new().mode(0o700).create(work).map_err(failed)?;
-        Ok(Self { dir, elsewhere: None, _lock: lock, _count: Count::up() })
+        Ok(Self { dir, elsewhere: None, _count: Count::up() })
     }
 
     /// The same, for a program that runs in a folder of its own.
@@ -85,7 +110,7 @@ fn sweep(folder: &Path, young: Duration) {
     for entry in entries.filter_map(Result::ok) {
         let is_room = entry.file_name().to_string_lossy().starts_with(PREFIX);
         if is_room && is_left_behind(&entry.path(), young) {
-            let _ = fs::remove_dir_all(entry.path());
+            world::remove(&entry.path());
         }
     }
 }
@@ -121,6 +146,10 @@ mod tests {
             let path = folder.path().join(name);
             fs::create_dir(&path).unwrap();
             fs::write(path.join("prompt.txt"), "secret").unwrap();
+            // As a world has it that was made for a case.
+            fs::create_dir(path.join("closed")).unwrap();
+            fs::write(path.join("closed/file"), "").unwrap();
+            fs::set_permissions(path.join("closed"), Permissions::from_mode(0o500)).unwrap();
             lock.then(|| private_file(&path.join(LOCK)).unwrap())
         };
         let held = make("probity-held", true).unwrap();

@@ -28,6 +28,9 @@ const MAX_ROOTS: usize = 4;
 /// Processes that are looked for, at most.
 const MAX_PROCESSES: usize = 3;
 
+/// A text with columns of several kinds, and no blank: quoted or not, it is one word.
+const TELLING: &str = "zeta;beta,7:x-1/alpha.c=3";
+
 /// Which of the worlds is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Variant {
@@ -82,6 +85,34 @@ pub fn variables(mentions: &Mentions) -> BTreeMap<String, String> {
     all.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
+/// The same, but what stands for a text and for nothing else is one with columns, of which a command may take one.
+fn telling_variables(mentions: &Mentions) -> BTreeMap<String, String> {
+    let Mentions { paths, names, texts, users, groups, processes, .. } = mentions;
+    let plain = [names, users, groups, processes].into_iter().flatten().map(String::as_str);
+    let patterns = texts.iter().map(|it| &*it.pattern);
+    let used: Vec<&str> = paths.keys().map(String::as_str).chain(plain).chain(patterns).collect();
+    let mut all = variables(mentions);
+    for value in all.values_mut().filter(|it| !used.iter().any(|used| used.contains(&***it))) {
+        TELLING.clone_into(value);
+    }
+    for (name, file) in lists(mentions) {
+        all.insert(name.to_owned(), format!("{} {file}", beside(file)));
+    }
+    all
+}
+
+/// Variables that stand for several files, by their names, with the one that is mentioned.
+fn lists(mentions: &Mentions) -> impl Iterator<Item = (&str, &str)> {
+    let is_file = |it: &str| matches!(mentions.paths.get(it), Some(Role::File | Role::Any));
+    let all = mentions.variables.iter().map(|(name, value)| (&**name, &**value));
+    all.filter(move |(name, value)| name.len() > 2 && name.ends_with(['s', 'S']) && is_file(value))
+}
+
+/// The other file of a list.
+fn beside(file: &str) -> String {
+    format!("{file}.more")
+}
+
 /// A text for commands that read what they are given.
 pub fn input(mentions: &Mentions, seed: usize) -> String {
     Texts::new(mentions).content(seed, false)
@@ -106,6 +137,9 @@ fn world(mentions: &Mentions, variant: Variant) -> World {
         files: Vec::new(),
     };
     planter.paths();
+    if variant == Variant::Again {
+        planter.others_of_lists();
+    }
     planter.populations();
     let processes = planter.processes();
     let Planter { directory, mut files, .. } = planter;
@@ -122,7 +156,10 @@ fn world(mentions: &Mentions, variant: Variant) -> World {
         user,
         group,
         directory,
-        variables: variables(mentions),
+        variables: match variant {
+            Variant::Again => telling_variables(mentions),
+            Variant::First | Variant::Near | Variant::Odd => variables(mentions),
+        },
         files,
         setup: None,
         processes,
@@ -227,6 +264,17 @@ impl Planter<'_> {
                         self.files.push(file);
                     }
                 }
+            }
+        }
+    }
+
+    /// The other files of lists, which stand before the ones that are mentioned.
+    fn others_of_lists(&mut self) {
+        let mentions = self.mentions;
+        for (index, (_, file)) in lists(mentions).enumerate() {
+            if let Some(place) = self.place(&beside(file)) {
+                let file = self.named_file(place, 20 + index);
+                self.files.push(file);
             }
         }
     }

@@ -28,6 +28,15 @@ const SETUP_TOOLS: &[&str] = &["/usr/bin/bash", "/usr/bin/git", "/usr/bin/gzip",
 /// Nobody can become root in a world, where everything belongs to the user anyway: `sudo` runs what it is given.
 const SUDO: &str = "#!/bin/sh\nwhile :; do\n  case $1 in\n    -u | -g) shift 2 ;;\n    -*) shift ;;\n    *) break ;;\n  esac\ndone\nexec \"$@\"\n";
 
+/// Around a setup: what it adds at the top, beside what the host shares, becomes the positional parameters.
+const BEFORE: &str = "__before=$(ls -A /)";
+const AFTER: &str = r#"cd /
+set --
+for __name in * .[!.]*; do
+  test -e "$__name" || test -L "$__name" || continue
+  printf '%s\n' "$__before" | grep -Fxq -e "$__name" || set -- "$@" "./$__name"
+done"#;
+
 /// What cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum PrepareError {
@@ -146,7 +155,7 @@ impl World {
         // Everything is handed back: what the setup deleted is gone, too.
         let names: Vec<_> = top_level(tree).map_err(|source| self.failed(tree, source))?;
         let text = format!(
-            "set -e\nexec 3>&1 1>&2\n{setup}\ncd /\nexec tar --format=ustar --numeric-owner -cf - -- {} >&3",
+            "set -e\nexec 3>&1 1>&2\n{BEFORE}\n{setup}\n{AFTER}\nexec tar --format=ustar --numeric-owner -cf - -- {} \"$@\" >&3",
             names.join(" ")
         );
         let failed = |message: String| PrepareError::Setup { world: self.name.clone(), message };

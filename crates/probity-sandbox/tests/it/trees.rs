@@ -89,6 +89,19 @@ fn nothing_is_remembered_of_a_world_that_is_being_made() {
     assert_eq!(names(), before);
 }
 
+#[test]
+fn a_setup_may_make_a_directory_at_the_top() {
+    let sandbox = Sandbox::open(&keeper()).expect("these tests need namespaces");
+    let cache = tempfile::tempdir().expect("a directory");
+    let setup = Some("mkdir '/two words' /data; echo x > /data/f; ln -s data /d".to_owned());
+    let world = World { setup, ..builtin::named("empty").expect("a world").clone() };
+    let now = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_hours(480_000);
+    let prepared = sandbox.prepare(&world, cache.path(), now).expect("a world");
+    let look = shell("cat /d/f && test -d '/two words' && test ! -e /data/usr && ls -d /usr");
+    let execution = sandbox.execute(&prepared, &look, &Limits::default()).expect("an execution");
+    assert_eq!(String::from_utf8_lossy(&execution.stdout.bytes), "x\n/usr\n");
+}
+
 /// Modes of a world are changed for a while to read what they forbid. Others that send the same tree must not see it.
 #[test]
 fn many_can_send_the_same_tree_at_once() {

@@ -119,7 +119,11 @@ fn one_answer_can_be_json() {
         "grep -P x < f",
         "grep -E x < f"
       ],
-      "difference": "option: `-P` instead of `-E`"
+      "difference": "option: `-P` instead of `-E`",
+      "likeness": {
+        "overall": 0.75,
+        "words": 0.75
+      }
     }
     "#);
 }

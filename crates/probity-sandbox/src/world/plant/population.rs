@@ -78,6 +78,10 @@ impl Population<'_> {
         for at in 0..4 {
             names.extend(lists.iter().filter_map(|it| it.get(at).cloned()));
         }
+        let lists = ["find", "ls", "locate"].iter().any(|it| self.mentions.programs.contains(*it));
+        if lists && self.mentions.programs.iter().any(|it| it.ends_with("grep")) {
+            names.extend(self.texts.names());
+        }
         if self.variant != Variant::Near {
             let misses = patterns().take(6).flat_map(glob::near);
             names.extend(misses);
@@ -212,7 +216,10 @@ impl Population<'_> {
             let directory = File::new(format!("{root}/aged{age}"), Content::Directory);
             files.push(File { age: Some(age * 2 + 90_000), ..directory });
         }
-        files.push(File::new(format!("{root}/vacant"), Content::Directory));
+        files.extend(
+            ["vacant", "sub/deeper/vacant"]
+                .map(|it| File::new(format!("{root}/{it}"), Content::Directory)),
+        );
         files.push(File::new(format!("{root}/links/broken"), Content::Link("nowhere".to_owned())));
         files.push(File::new(format!("{root}/links/folder"), Content::Link("../sub".to_owned())));
         files

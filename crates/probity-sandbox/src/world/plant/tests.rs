@@ -92,3 +92,26 @@ fn processes_that_are_looked_for_run() {
     assert_eq!(worlds[0].processes, [["/opt/services/nginx"]]);
     assert!(paths(&worlds[0]).contains(&"/opt/services/nginx"));
 }
+
+#[test]
+fn a_variable_that_is_a_text_has_columns_once() {
+    let worlds = planted("echo $line | cut -d';' -f2; cat $file");
+    assert_eq!((&*worlds[0].variables["line"], &*worlds[1].variables["line"]), ("line", TELLING));
+    assert_eq!(worlds[1].variables["file"], "file");
+}
+
+#[test]
+fn what_a_list_of_names_is_searched_for_is_a_name() {
+    let [first, ..] = &*planted("find /data -type l | grep target_file | xargs ls -l") else {
+        panic!()
+    };
+    assert!(paths(first).iter().any(|it| it.ends_with("/links/target_file")), "{first:?}");
+}
+
+#[test]
+fn a_variable_for_several_files_has_two_once_and_not_in_their_order() {
+    let worlds = planted("cat $FILES | md5sum");
+    assert_eq!(worlds[0].variables["FILES"], "files");
+    assert_eq!(worlds[1].variables["FILES"], "files.more files");
+    assert!(paths(&worlds[1]).contains(&"/home/ada/work/files.more"));
+}

@@ -45,6 +45,16 @@ impl<'m> Texts<'m> {
         Self { mentions, found }
     }
 
+    /// What patterns find that could be names of files: lists of names are searched as texts are.
+    pub(super) fn names(&self) -> Vec<String> {
+        let fits = |it: char| it.is_alphanumeric() || matches!(it, '.' | '_' | '-');
+        let samples = self.found.iter().filter_map(|it| it.first());
+        let mut names: Vec<String> =
+            samples.map(|it| it.trim_matches(['/', ' ']).to_owned()).collect();
+        names.retain(|it| it.chars().all(fits) && !it.starts_with('-') && it.len() < 60);
+        names
+    }
+
     /// A text for a file; other seeds give other texts.
     pub(super) fn content(&self, seed: usize, sorted: bool) -> String {
         let Self { mentions, found } = self;

@@ -199,8 +199,8 @@ fn tell_comparison(against: &Against, out: &mut String) {
         Err(reason) => {
             let _ = writeln!(out, "unknown: {reason}");
         }
-        Ok(Compared { read, run }) => {
-            let Equivalence { verdict, reason, canonical: [left, right], difference } = read;
+        Ok(compared @ Compared { read, run }) => {
+            let Equivalence { verdict, reason, canonical: [left, right], difference, .. } = read;
             let _ = writeln!(out, "{verdict}: {reason}");
             match left == right {
                 true => {
@@ -215,6 +215,7 @@ fn tell_comparison(against: &Against, out: &mut String) {
             }
             if let Some(run) = run {
                 tell_effect(run, out);
+                let _ = writeln!(out, "{}", compared.likeness());
             }
         }
     }

@@ -148,6 +148,8 @@ const EVIDENCE: &[&str] = &[
     "/effect/caveat",
     "agreed",
     "silent",
+    "/effect/likeness",
+    "/likeness/effects",
     "/details/judged",
     "/details/selected",
     "/selected/0/judge",

@@ -20,8 +20,8 @@ use probity_core::{
     event::{CaseKey, Event, Stamped},
     evidence::JudgedBy,
     execution::{
-        EffectFound, EffectVerdict, ExecutionCriteria, ExitCode, FileMode, PathCriteria, PathState,
-        TextCriteria, Timeout, Unchanged, WorldRef,
+        EffectFound, EffectVerdict, ExecutionCriteria, ExitCode, FileMode, Likeness, PathCriteria,
+        PathState, TextCriteria, Timeout, Unchanged, WorldRef,
     },
     failure::ErrorKind,
     gate::{Decimal, GateStatus},
@@ -85,6 +85,7 @@ fn effect() -> EffectFound {
         caveat: Some(text("c")),
         agreed: vec![text("w")],
         silent: vec![text("w")],
+        likeness: Some(Likeness { overall: 0.5, words: 0.5, effects: Some(0.5) }),
     }
 }
 
