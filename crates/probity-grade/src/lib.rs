@@ -4,7 +4,7 @@
 //! fails, panics or does input or output, and its running time is linear in the
 //! size of the text.
 //!
-//! [`classify`] says which of eight classes a result is, by which rule, and with which evidence. The detectors that it
+//! [`classify()`] says which of eight classes a result is, by which rule, and with which evidence. The detectors that it
 //! is made of stand on their own:
 //!
 //! | module | question |

@@ -24,7 +24,7 @@ use self::{
 };
 
 /// Pages are divided among so many tests, which run at the same time.
-const PARTS: usize = 8;
+const PARTS: usize = 16;
 
 /// No more blocks than these may go unchecked.
 const MOST_NOT_RUN: usize = 30;
@@ -86,14 +86,22 @@ macro_rules! parts {
 }
 
 parts! {
-    the_blocks_of_an_eighth_of_the_pages_hold_1 0
-    the_blocks_of_an_eighth_of_the_pages_hold_2 1
-    the_blocks_of_an_eighth_of_the_pages_hold_3 2
-    the_blocks_of_an_eighth_of_the_pages_hold_4 3
-    the_blocks_of_an_eighth_of_the_pages_hold_5 4
-    the_blocks_of_an_eighth_of_the_pages_hold_6 5
-    the_blocks_of_an_eighth_of_the_pages_hold_7 6
-    the_blocks_of_an_eighth_of_the_pages_hold_8 7
+    the_blocks_of_a_part_of_the_pages_hold_01 0
+    the_blocks_of_a_part_of_the_pages_hold_02 1
+    the_blocks_of_a_part_of_the_pages_hold_03 2
+    the_blocks_of_a_part_of_the_pages_hold_04 3
+    the_blocks_of_a_part_of_the_pages_hold_05 4
+    the_blocks_of_a_part_of_the_pages_hold_06 5
+    the_blocks_of_a_part_of_the_pages_hold_07 6
+    the_blocks_of_a_part_of_the_pages_hold_08 7
+    the_blocks_of_a_part_of_the_pages_hold_09 8
+    the_blocks_of_a_part_of_the_pages_hold_10 9
+    the_blocks_of_a_part_of_the_pages_hold_11 10
+    the_blocks_of_a_part_of_the_pages_hold_12 11
+    the_blocks_of_a_part_of_the_pages_hold_13 12
+    the_blocks_of_a_part_of_the_pages_hold_14 13
+    the_blocks_of_a_part_of_the_pages_hold_15 14
+    the_blocks_of_a_part_of_the_pages_hold_16 15
 }
 
 #[test]

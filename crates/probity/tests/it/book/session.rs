@@ -21,7 +21,7 @@ use super::{
 };
 
 /// No command of a page takes longer.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(40);
 
 /// Variables that pages name.
 const KEYS: [&str; 10] = [
