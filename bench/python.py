@@ -16,7 +16,10 @@ REPLIES = [
     "It is Rome.",
     "Let me think about it. " * 12 + "It is Paris.",
 ]
-PIECE = "import time; t = time.perf_counter(); import probity; print(time.perf_counter() - t)"
+PIECE = (
+    "import time; t, c = time.perf_counter(), time.process_time(); import probity; "
+    "print(time.perf_counter() - t, time.process_time() - c)"
+)
 
 
 def row(n: int) -> dict[str, object]:
@@ -24,16 +27,24 @@ def row(n: int) -> dict[str, object]:
     return {"case_id": f"case-{n}", "prompt": "What is the capital?", "match": "contains", "expected_response": "Paris", "raw_response": reply}
 
 
-def timed(work: object) -> float:
-    begin = time.perf_counter()
+def used() -> float:
+    """Seconds of the processor that this process and those that it started have used."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def timed(work: object) -> tuple[float, float]:
+    """Seconds on the wall, and of the processor: those say more on a machine that others use as well."""
+    begin, before = time.perf_counter(), used()
     work()  # type: ignore[operator]
-    return time.perf_counter() - begin
+    return time.perf_counter() - begin, used() - before
 
 
 def main() -> None:
     program, count, folder = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-    imports = [float(subprocess.check_output([sys.executable, "-c", PIECE])) for _ in range(11)]
-    print(f"import: {statistics.median(imports) * 1000:.1f} ms (median of {len(imports)})")
+    imports = [subprocess.check_output([sys.executable, "-c", PIECE]).split() for _ in range(11)]
+    wall, cpu = (1000 * statistics.median(map(float, it)) for it in zip(*imports))
+    print(f"import: {wall:.1f} ms, {cpu:.1f} ms of the processor (medians of {len(imports)})")
 
     import probity
 
@@ -57,16 +68,16 @@ def main() -> None:
         "classify(list of dicts)": lambda: probity.classify(rows),
     }
     # In turns, so that whatever else the machine does hits all of them.
-    times = {name: [] for name in ways}
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
     for _ in range(3):
         for name, work in ways.items():
             times[name].append(timed(work))
-    best = {name: min(it) for name, it in times.items()}
-    for name, seconds in best.items():
-        print(f"{name}: {seconds:.2f} s, {count / seconds:,.0f} rows/s")
-    names = list(ways)
-    for name in names[1:]:
-        print(f"ratio {name}: {best[names[0]] / best[name]:.2f} of the program's rate")
+    best = {name: tuple(map(min, zip(*it))) for name, it in times.items()}
+    for name, (wall, cpu) in best.items():
+        print(f"{name}: {wall:.2f} s, {cpu:.2f} s of the processor, {count / wall:,.0f} rows/s")
+    program_wall, program_cpu = next(iter(best.values()))
+    for name, (wall, cpu) in list(best.items())[1:]:
+        print(f"ratio {name}: {program_wall / wall:.2f} of the program's rate, {program_cpu / cpu:.2f} by the processor's time")
 
 
 main()

@@ -105,7 +105,7 @@ pub(crate) fn write_json(
     }
 }
 
-/// What is none of the usual types: other mappings and sequences, and numbers of NumPy.
+/// What is none of the usual types: other mappings and sequences, and numbers of other libraries.
 fn write_other(value: &Bound<'_, PyAny>, out: &mut Vec<u8>, depth: usize) -> PyResult<()> {
     if let Ok(mapping) = value.cast::<PyMapping>() {
         let items = mapping.items()?;

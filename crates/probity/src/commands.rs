@@ -32,7 +32,7 @@ mod view;
 
 pub(crate) use init::{BackendChoice, Size};
 pub use run::Ran;
-pub(crate) use run::{Host, Porcelain};
+pub(crate) use run::{Host, Porcelain, run_for};
 
 use probity_grade::{Rules, policy::Policies};
 use probity_load::settings::Settings;
@@ -40,17 +40,12 @@ use probity_load::settings::Settings;
 use crate::{
     cli::{
         Command,
-        run::{RulesArgs, RunArgs, StoreArgs},
+        run::{RulesArgs, StoreArgs},
     },
     exit::Exit,
     failure::Failure,
     printer::Printer,
 };
-
-/// Runs a suite for the program that ours is a library of.
-pub(crate) fn run_for(args: &RunArgs, printer: &Printer, host: Host) -> Result<Ran, Failure> {
-    run::run_for(args, printer, host)
-}
 
 /// What judges replies: the rules of a suite, or else those that come with the program.
 pub(crate) fn load_rules(args: &RulesArgs, printer: &Printer) -> Result<Rules, Failure> {

@@ -3,6 +3,7 @@
 pub(in crate::commands) mod answers;
 mod dry_run;
 mod forced_exit;
+mod host;
 mod porcelain;
 mod prepare;
 mod progress;
@@ -42,6 +43,8 @@ use probity_run::{
 use probity_store::{NewRun, Reader, Recorder, RunRow, new_run_id};
 use tokio::sync::watch;
 
+pub use host::Ran;
+pub(crate) use host::{Host, run_for};
 pub(crate) use porcelain::Porcelain;
 
 use super::{
@@ -62,7 +65,6 @@ use crate::{
 use forced_exit::ForcedExit;
 use progress::{Board, Progress, Style};
 use resume::Earlier;
-use sinks::Listener;
 use sinks::{Done, EventsFile, Sinks};
 
 /// Events that may wait to be written before the loop waits for them, and bytes of their texts.
@@ -75,18 +77,6 @@ pub(super) fn run(args: &RunArgs, printer: &Printer) -> Result<Exit, Failure> {
         (false, Some(path)) => watching::listing_inputs(path, || once(args, printer)),
         (false, None) => once(args, printer),
     }
-}
-
-/// Runs a suite for the program that ours is a library of. Nothing is printed, and signals are its own.
-pub(super) fn run_for(args: &RunArgs, printer: &Printer, host: Host) -> Result<Ran, Failure> {
-    let mut porcelain = Porcelain::default();
-    let mut ran = Ran::default();
-    let mut host = Some(host);
-    let outcome = execute(args, printer, &mut porcelain, (&mut host, &mut ran));
-    porcelain.summarise(args, &outcome);
-    ran.exit = outcome?.code();
-    ran.store = PathBuf::from(porcelain.result_file);
-    Ok(ran)
 }
 
 /// One run of the suite.
@@ -152,10 +142,7 @@ fn execute(
     let scorers = context.scorers(&scanned)?;
     let ground = context.ground(&scanned)?;
     let access = answers::access(args, &project);
-    let kept = answers::Kept {
-        generations: lanes.iter().any(|lane| lane.info.kind.spec().compares),
-        embeddings: lanes.iter().any(|it| it.embedder.is_some() || it.reranker.is_some()),
-    };
+    let kept = answers::Kept::of(&lanes);
     if args.dry_run {
         let cache = answers::open_if_there(&project, access, kept)?;
         return context.tell_plan(&dry_run::Plan {
@@ -237,27 +224,6 @@ impl Ledger for CallsOnDisk {
     fn begun(&mut self, lane: usize, calls: u64) -> io::Result<()> {
         self.0.begun(lane, calls)
     }
-}
-
-/// Who a run is for, where that is the program that ours is a library of.
-pub(crate) struct Host {
-    /// Functions that stand for backends and scorers.
-    pub(crate) callables: Callables,
-    /// Gets the events of the run, once they are recorded.
-    pub(crate) listener: Listener,
-    /// Becomes true when the run is to be stopped.
-    pub(crate) stopped: watch::Receiver<bool>,
-}
-
-/// What came of a run for the program that ours is a library of.
-#[derive(Debug, Default)]
-pub struct Ran {
-    /// The run's id; empty if nothing was to be run.
-    pub run_id: String,
-    /// Where it is recorded.
-    pub store: PathBuf,
-    /// The exit code that the command would have.
-    pub exit: u8,
 }
 
 /// What is to come of a run beside its records.

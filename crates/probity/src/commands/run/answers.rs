@@ -3,7 +3,10 @@
 use std::{path::Path, sync::Arc};
 
 use probity_core::record::{CacheKind, InputDigest};
-use probity_run::backend::{Access, Answers, CacheAccess};
+use probity_run::{
+    backend::{Access, Answers, CacheAccess},
+    plan::PlannedLane,
+};
 use probity_store::Cache;
 
 use crate::{
@@ -58,6 +61,16 @@ impl Answers for StoredAnswers {
 pub(super) struct Kept {
     pub(super) generations: bool,
     pub(super) embeddings: bool,
+}
+
+impl Kept {
+    /// What some lanes have.
+    pub(super) fn of(lanes: &[PlannedLane]) -> Self {
+        Self {
+            generations: lanes.iter().any(|lane| lane.info.kind.spec().compares),
+            embeddings: lanes.iter().any(|it| it.embedder.is_some() || it.reranker.is_some()),
+        }
+    }
 }
 
 /// What is used of earlier answers, and what is kept of new ones.
