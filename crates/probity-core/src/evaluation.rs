@@ -109,6 +109,9 @@ pub struct EvaluationResult {
     /// Scores by name.
     #[serde(default)]
     pub scores: BTreeMap<String, ScoreSummary>,
+    /// Figures that the suite derives from others, by name; none without a value.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub derived: BTreeMap<String, Option<f64>>,
     /// How the runner ended.
     #[serde(default)]
     pub meta: Meta,
@@ -327,6 +330,11 @@ impl EvaluationResult {
                 .scores
                 .iter()
                 .map(|(name, it)| (name.clone(), summary(&it.summary)))
+                .collect(),
+            derived: metrics
+                .derived_values()
+                .into_iter()
+                .map(|(name, value)| (name, value.map(rounded)))
                 .collect(),
             meta: lane.status.as_ref().into(),
             tool_version: judging.tool_version.clone(),

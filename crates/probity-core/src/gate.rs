@@ -48,7 +48,7 @@ impl Bound {
             Observed::Share { part, whole } => self.limit().compare_share(part, whole),
             Observed::Count(count) => self.limit().compare_count(count),
             Observed::Mean(mean) => self.limit().compare_mean(mean),
-            Observed::Time(value) | Observed::Dollars(value) => {
+            Observed::Time(value) | Observed::Dollars(value) | Observed::Number(value) => {
                 // Sums of floats are off in their last digits, which nobody meant.
                 let billionths = |value: f64| (value * 1e9).round();
                 billionths(value).total_cmp(&billionths(self.limit().to_f64()))
@@ -150,6 +150,7 @@ impl GateOutcome {
             Some(observed) => format!("{gate}: {}", observed.beside(self.missed_limit())),
             None if *status == GateStatus::Empty => format!("{gate}: n/a, which is allowed"),
             None if gate.metric.score().is_some() => format!("{gate}: no result has a value"),
+            None if matches!(gate.metric, Metric::Derived(_)) => format!("{gate}: it has no value"),
             None => format!("{gate}: there is nothing to judge it by"),
         };
         let Undecided { count, of, too_many } = undecided;
@@ -250,55 +251,76 @@ impl Gate {
 
     /// What it looks at.
     fn slice(&self, metrics: &Metrics) -> Slice {
-        match &self.category {
-            None => metrics.all,
-            Some(category) => metrics.categories.get(category).copied().unwrap_or_default(),
-        }
+        slice(self.category.as_ref(), metrics)
     }
 
     /// The values of a score that it looks at.
     fn scores(&self, metrics: &Metrics, name: &str) -> ScoreSlice {
-        let of_score = |ScoreFigures { all, categories, .. }: &ScoreFigures| match &self.category {
-            None => *all,
-            Some(category) => categories.get(category).copied().unwrap_or_default(),
-        };
-        metrics.scores.get(name).map(of_score).unwrap_or_default()
+        scores(name, self.category.as_ref(), metrics)
     }
 
     fn observe(&self, metrics: &Metrics) -> Option<Observed> {
-        let Slice { verdicts, classes, unjudged } = self.slice(metrics);
-        let of = |part: u64, whole: u64| (whole > 0).then_some(Observed::Share { part, whole });
-        let count = |count: u64| (classes.total() > 0).then_some(Observed::Count(count));
-        match &self.metric {
-            Metric::PassRate => of(verdicts.pass, verdicts.judged()),
-            Metric::ErrorRate => of(unjudged, classes.total()),
-            Metric::ClassRate(class) => of(classes.get(*class), classes.total()),
-            Metric::Passed => count(verdicts.pass),
-            Metric::Failed => count(verdicts.fail),
-            Metric::Errors => count(unjudged),
-            Metric::ClassCount(class) => count(classes.get(*class)),
-            Metric::PolicyHits => count(metrics.policy_hits),
-            Metric::Flaky => count(metrics.repeats.as_ref().map_or(0, |it| it.flaky.len()) as u64),
-            Metric::UnexpectedFailures => count(metrics.unexpected_failures),
-            Metric::Latency(quantile) => metrics.latency.map(|it| Observed::Time(it.at(*quantile))),
-            Metric::Ttft(quantile) => metrics.ttft.map(|it| Observed::Time(it.at(*quantile))),
-            Metric::CostUsd => (metrics.priced > 0).then_some(Observed::Dollars(metrics.cost_usd)),
-            Metric::CostPerPass => (metrics.priced > 0 && verdicts.pass > 0).then(|| {
-                #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
-                Observed::Dollars(metrics.cost_usd / verdicts.pass as f64)
-            }),
-            Metric::Tokens => match metrics.input_tokens + metrics.output_tokens {
-                0 => None,
-                tokens => Some(Observed::Count(tokens)),
-            },
-            Metric::Skill(rate) => {
-                let share = metrics.figures.as_ref()?.rate(*rate)?;
-                of(share.count, share.of)
-            }
-            Metric::Score(name) => {
-                let mean = self.scores(metrics, name).mean;
-                (mean.count > 0).then_some(Observed::Mean(mean))
-            }
+        observed(&self.metric, self.category.as_ref(), metrics)
+    }
+}
+
+fn slice(category: Option<&Category>, metrics: &Metrics) -> Slice {
+    match category {
+        None => metrics.all,
+        Some(category) => metrics.categories.get(category).copied().unwrap_or_default(),
+    }
+}
+
+fn scores(name: &str, category: Option<&Category>, metrics: &Metrics) -> ScoreSlice {
+    let of_score = |ScoreFigures { all, categories, .. }: &ScoreFigures| match category {
+        None => *all,
+        Some(category) => categories.get(category).copied().unwrap_or_default(),
+    };
+    metrics.scores.get(name).map(of_score).unwrap_or_default()
+}
+
+/// What a metric is in these figures, or in those of a category; none where there is nothing to look at.
+pub(crate) fn observed(
+    metric: &Metric,
+    category: Option<&Category>,
+    metrics: &Metrics,
+) -> Option<Observed> {
+    let Slice { verdicts, classes, unjudged } = slice(category, metrics);
+    let of = |part: u64, whole: u64| (whole > 0).then_some(Observed::Share { part, whole });
+    let count = |count: u64| (classes.total() > 0).then_some(Observed::Count(count));
+    match metric {
+        Metric::PassRate => of(verdicts.pass, verdicts.judged()),
+        Metric::ErrorRate => of(unjudged, classes.total()),
+        Metric::ClassRate(class) => of(classes.get(*class), classes.total()),
+        Metric::Passed => count(verdicts.pass),
+        Metric::Failed => count(verdicts.fail),
+        Metric::Errors => count(unjudged),
+        Metric::ClassCount(class) => count(classes.get(*class)),
+        Metric::PolicyHits => count(metrics.policy_hits),
+        Metric::Flaky => count(metrics.repeats.as_ref().map_or(0, |it| it.flaky.len()) as u64),
+        Metric::UnexpectedFailures => count(metrics.unexpected_failures),
+        Metric::Latency(quantile) => metrics.latency.map(|it| Observed::Time(it.at(*quantile))),
+        Metric::Ttft(quantile) => metrics.ttft.map(|it| Observed::Time(it.at(*quantile))),
+        Metric::CostUsd => (metrics.priced > 0).then_some(Observed::Dollars(metrics.cost_usd)),
+        Metric::CostPerPass => (metrics.priced > 0 && verdicts.pass > 0).then(|| {
+            #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
+            Observed::Dollars(metrics.cost_usd / verdicts.pass as f64)
+        }),
+        Metric::Tokens => match metrics.input_tokens + metrics.output_tokens {
+            0 => None,
+            tokens => Some(Observed::Count(tokens)),
+        },
+        Metric::Skill(rate) => {
+            let share = metrics.figures.as_ref()?.rate(*rate)?;
+            of(share.count, share.of)
+        }
+        Metric::Score(name) => {
+            let mean = scores(name, category, metrics).mean;
+            (mean.count > 0).then_some(Observed::Mean(mean))
+        }
+        Metric::Derived(name) => {
+            let found = metrics.derived().into_iter().find(|it| it.name == **name)?;
+            found.value.ok().map(Observed::Number)
         }
     }
 }
@@ -307,7 +329,7 @@ impl fmt::Display for Gate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let limit = |limit: Decimal| match self.metric.unit() {
             Unit::Share => format!("{} %", limit.hundredfold()),
-            Unit::Count | Unit::Score => limit.to_string(),
+            Unit::Count | Unit::Score | Unit::Number => limit.to_string(),
             Unit::Time => time(limit.to_f64()),
             Unit::Dollars => format!("${limit}"),
         };

@@ -13,6 +13,7 @@ pub mod classification;
 pub mod consistency;
 pub mod conversation;
 pub mod criteria;
+pub mod derived;
 pub mod details;
 pub mod difference;
 pub mod dollars;

@@ -9,11 +9,12 @@ use probity_stats::Interval;
 use serde::{Deserialize, Serialize};
 
 pub use fold::{Fold, of_case};
-pub use score::{Mean, ScoreFigures, ScoreSlice, ScoreSummary};
+pub use score::{Mean, ScoreFigures, ScoreSlice, ScoreSummary, ScoreTotal};
 
 use crate::{
     case::Category,
     classification::{Class, Counts, Verdict},
+    derived::{self, Derivation, DerivedFigure},
     failure::ErrorKind,
     gate::{Decimal, Quantile},
     kind::{Evidence, Figures},
@@ -190,6 +191,8 @@ pub struct Metrics {
     pub judges: Option<JudgeFigures>,
     /// What only this kind of runner has.
     pub figures: Option<Figures>,
+    /// How further figures are derived from these.
+    pub derivations: Vec<Derivation>,
 }
 
 impl Metrics {
@@ -210,6 +213,16 @@ impl Metrics {
         self.input_tokens += usage.input_tokens.unwrap_or(0);
         self.output_tokens += usage.output_tokens.unwrap_or(0);
         self.cost_usd += cost_usd;
+    }
+
+    /// The figures that are derived from these, in the order of the suite.
+    pub fn derived(&self) -> Vec<DerivedFigure> {
+        derived::reckoned(&self.derivations, self)
+    }
+
+    /// The values of these by name, for files.
+    pub fn derived_values(&self) -> BTreeMap<String, Option<f64>> {
+        self.derived().into_iter().map(|it| (it.name, it.value.ok())).collect()
     }
 
     /// The share of results that could not be judged; none of nothing.

@@ -21,6 +21,7 @@ pub use skills::{SkillChanges, SkillsInfo};
 use crate::{
     case::TestCase,
     classification::{Class, Classification, Verdict},
+    derived::Derivation,
     evidence::JudgedBy,
     gate::{Decimal, Gate, GateStatus},
     kind::RunnerKind,
@@ -287,6 +288,9 @@ pub struct Judging {
     /// The version of the tool under test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_version: Option<String>,
+    /// Figures that are derived from others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub derived: Vec<Derivation>,
 }
 
 impl Judging {

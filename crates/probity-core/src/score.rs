@@ -25,6 +25,9 @@ pub struct Score {
     /// From 0 to 1; none where nobody could say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
+    /// What a scorer said that has a scale of its own, where that is not from 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said: Option<f64>,
     /// Whether it is enough.
     pub passed: bool,
     /// How much it counts; 0 for one that is only reported.
@@ -48,6 +51,7 @@ impl Score {
             kind,
             named: false,
             value: Some(f64::from(u8::from(passed))),
+            said: None,
             passed,
             weight: 1.0,
             reason: failed,
@@ -59,6 +63,19 @@ impl Score {
     #[must_use]
     pub fn reported(self) -> Self {
         Self { weight: 0.0, ..self }
+    }
+
+    /// With what a scorer said, which may lie beyond 0 and 1.
+    #[must_use]
+    pub fn saying(self, said: f64) -> Self {
+        let value = said.clamp(0.0, 1.0);
+        let is_beyond = !(0.0..=1.0).contains(&said);
+        Self { value: Some(value), said: is_beyond.then_some(said), ..self }
+    }
+
+    /// What it adds to a sum of scores; none where nobody could say.
+    pub fn amount(&self) -> Option<f64> {
+        self.said.or(self.value)
     }
 
     /// Whether the case needs it to pass.

@@ -88,7 +88,8 @@ impl CompiledAssertion {
 
     /// What it comes to for a reply. What else there is to tell of it is told as well.
     pub(crate) fn score(&self, reply: &Reply<'_, '_>, told: &mut Told) -> Score {
-        let Checked { value, passed, reason, span, told: own, .. } = self.checked(reply);
+        let Checked { value, said, passed, reason, span, told: own, .. } = self.checked(reply);
+        let said = said.filter(|_| !self.kind.negated);
         let (value, passed, reason) = match (self.kind.negated, value) {
             (_, None) if self.scorer_errors == ScorerErrors::Fail && self.kind.test.runs_code() => {
                 (Some(0.0), false, reason)
@@ -115,7 +116,8 @@ impl CompiledAssertion {
         told.judged.extend(judged);
         told.selected.extend(selected);
         told.named.extend(named);
-        Score { name, kind, named: false, value, passed, weight: self.weight, reason, span }
+        let weight = self.weight;
+        Score { name, kind, named: false, value, said, passed, weight, reason, span }
     }
 
     fn checked(&self, reply: &Reply<'_, '_>) -> Checked {

@@ -204,6 +204,8 @@ impl Needles {
 pub(crate) struct Checked {
     /// From 0 to 1; none where nobody could say.
     pub(crate) value: Option<f64>,
+    /// What a scorer said, where that is not from 0 to 1.
+    pub(crate) said: Option<f64>,
     pub(crate) passed: bool,
     /// Why it does not hold, or what a judge said.
     pub(crate) reason: Option<String>,
@@ -221,6 +223,7 @@ impl Checked {
     fn holds() -> Self {
         Self {
             value: Some(1.0),
+            said: None,
             passed: true,
             reason: None,
             difference: None,

@@ -485,11 +485,11 @@ fn judge_content(
         && (json.is_some() || !comparison.needs_json())
     {
         let name = comparison.matcher.as_str();
-        let Checked { value, passed, reason, difference, index, span, told } =
+        let Checked { value, said, passed, reason, difference, index, span, told } =
             comparison.check.check(reply, json);
         let extracted = told.extracted.into_iter();
         facts.extracted.extend(extracted.map(|it| Extracted { check: name.into(), ..it }));
-        facts.scores.push(Score { value, span, ..Score::new(name, reason) });
+        facts.scores.push(Score { value, said, span, ..Score::new(name, reason) });
         match passed {
             true => {
                 facts.criteria = Some(Criterion::Match(comparison.matcher));

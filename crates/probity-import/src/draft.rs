@@ -123,6 +123,14 @@ pub struct SuiteSettings {
     /// Answers of earlier calls.
     #[serde(skip_serializing_if = "Cache::is_empty")]
     pub cache: Cache,
+    /// Figures that are derived from others: names and expressions, in their order.
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "pairs")]
+    pub derived: Vec<(String, String)>,
+}
+
+/// Names and values as a table, in their order.
+fn pairs<S: Serializer>(pairs: &[(String, String)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(pairs.iter().map(|(name, value)| (name, value)))
 }
 
 /// What counts as a refusal.

@@ -8,6 +8,7 @@ mod assemble;
 mod assertions;
 mod config;
 mod conversation;
+mod derived;
 mod env;
 mod expected;
 mod files;
@@ -75,6 +76,8 @@ pub(crate) struct Context<'a> {
     asked: Vec<BackendDraft>,
     /// The variables that hold keys which are written out, by the addresses that they are for and the keys.
     keys: BTreeMap<(String, String), String>,
+    /// The weights of named scores.
+    weights: derived::Weights,
 }
 
 impl<'a> Context<'a> {
@@ -96,6 +99,7 @@ impl<'a> Context<'a> {
             files: Files::default(),
             asked: Vec::new(),
             keys: BTreeMap::new(),
+            weights: derived::Weights::default(),
         }
     }
 

@@ -49,7 +49,8 @@ pub(crate) fn decode(
         let Some((metric, category)) = metric_of(&entry.key) else {
             let message = format!("there is no metric `{}`", entry.key);
             let names: Vec<String> = Metric::all().map(|(_, name)| name).collect();
-            let others = OTHER_NAMES.iter().map(|(name, _)| *name).chain(["score.NAME"]);
+            let others =
+                OTHER_NAMES.iter().map(|(name, _)| *name).chain(["score.NAME", "derived.NAME"]);
             let names: Vec<&str> = names.iter().map(String::as_str).chain(others).collect();
             let help = did_you_mean(&entry.key, &names)
                 .unwrap_or_else(|| format!("it is one of {}", names.join(", ")));
@@ -62,6 +63,16 @@ pub(crate) fn decode(
             let kinds: Vec<&str> = rate.kinds().iter().map(|it| it.as_str()).collect();
             let message = format!("runners of kind `{}` have no `{}`", kind.as_str(), entry.key);
             let help = format!("those of kind {} have", kinds.join(" and "));
+            findings.error_with_help("bad-gate", &entry.key_span, message, help);
+            continue;
+        }
+        if let Metric::Derived(name) = &metric
+            && !names.derived.iter().any(|it| it.name == **name)
+        {
+            let known: Vec<&str> = names.derived.iter().map(|it| it.name.as_str()).collect();
+            let message = format!("the runner has no derived figure `{name}`");
+            let help = did_you_mean(name, &known)
+                .unwrap_or_else(|| "describe it under [derived], see docs/gates.md".to_owned());
             findings.error_with_help("bad-gate", &entry.key_span, message, help);
             continue;
         }
@@ -200,6 +211,7 @@ impl Reading<'_> {
             Unit::Share | Unit::Score => Decimal::parse(text).filter(|it| it.threshold().is_some()),
             Unit::Count => Decimal::parse(text).filter(|it| it.is_whole() && !is_percent),
             Unit::Dollars => Decimal::parse(text).filter(|_| !is_percent),
+            Unit::Number => Decimal::parse(text),
             Unit::Time => parse_duration(text)
                 .and_then(|it| u64::try_from(it.as_millis()).ok().map(Decimal::whole)),
         };
@@ -208,6 +220,7 @@ impl Reading<'_> {
                 Unit::Share | Unit::Score => "a share from 0 to 1 such as 0.948, or \"94.8%\"",
                 Unit::Count => "a whole number",
                 Unit::Dollars => "an amount of dollars such as 0.25",
+                Unit::Number => "a number that is not negative, such as 12.5",
                 Unit::Time => "a duration such as \"2.5s\"",
             };
             let message = format!("the limit of `{}` must be {wanted}", self.name);

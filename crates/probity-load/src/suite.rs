@@ -3,6 +3,7 @@
 mod agent;
 mod backend;
 mod defaults;
+mod derived;
 mod examples;
 mod given;
 mod judging;
@@ -238,32 +239,35 @@ struct File<'a> {
     folder: &'a Path,
 }
 
+/// The keys of a suite that are not settings.
+const KNOWN: &[&str] = &[
+    "version",
+    "policies",
+    "refusal",
+    "json",
+    "errors",
+    "shell",
+    "grading",
+    "backends",
+    "runners",
+    "prices",
+    "gates",
+    "derived",
+    "judge",
+    "embeddings",
+    "reranker",
+    "user",
+    "parallel",
+    "scorers",
+    "allow_code",
+];
+
 fn decode(
     root: &Node,
     file: &File<'_>,
     origin: &dyn Fn(usize) -> Origin,
     findings: &mut Findings,
 ) -> Suite {
-    const KNOWN: &[&str] = &[
-        "version",
-        "policies",
-        "refusal",
-        "json",
-        "errors",
-        "shell",
-        "grading",
-        "backends",
-        "runners",
-        "prices",
-        "gates",
-        "judge",
-        "embeddings",
-        "reranker",
-        "user",
-        "parallel",
-        "scorers",
-        "allow_code",
-    ];
     let File { name, text, folder } = *file;
     let known: Vec<&str> =
         KNOWN.iter().chain(settings::TABLES).copied().chain(settings::plain_names()).collect();
@@ -308,6 +312,7 @@ fn decode(
         ),
         backends: &backends,
         gates: root.get("gates"),
+        derived: root.get("derived"),
         judge: &judge,
         embeddings: embeddings.as_ref(),
         reranker: reranker.as_ref(),

@@ -8,6 +8,7 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use probity_core::{
     case_outcome::{Changes, Difference},
+    derived::shown,
     dollars::dollars,
     gate::percent,
     metrics::Metrics,
@@ -116,6 +117,9 @@ pub fn text(comparison: &Comparison) -> String {
         if let Some(told) = difference(pair) {
             let _ = writeln!(text, "  {told}");
         }
+        for line in derived(sides, pair) {
+            let _ = writeln!(text, "  {line}");
+        }
         for line in preference::lines(pair, [pair.first, pair.second].map(letter)) {
             let _ = writeln!(text, "  {line}");
         }
@@ -133,6 +137,28 @@ pub fn text(comparison: &Comparison) -> String {
         let _ = writeln!(text, "\nnote: {}", safe(note));
     }
     text
+}
+
+/// What has become of the derived figures that both have.
+fn derived(sides: &[Side], pair: &Pair) -> Vec<String> {
+    let of = |at: usize| sides[at].report.metrics.derived();
+    let (before, now) = (of(pair.first), of(pair.second));
+    let both = now.into_iter().filter_map(|now| {
+        let before = before.iter().find(|it| it.name == now.name)?;
+        let told = |value: &Result<f64, String>| {
+            value.as_ref().map_or_else(|_| "n/a".to_owned(), |it| shown(*it))
+        };
+        let change = match (&before.value, &now.value) {
+            (Ok(before), Ok(now)) => {
+                let (by, sign) = (now - before, if now < before { "" } else { "+" });
+                format!(" ({sign}{})", shown(by))
+            }
+            (_, _) => String::new(),
+        };
+        let name = one_line(&now.name, 60);
+        Some(format!("derived {name}: {} to {}{change}", told(&before.value), told(&now.value)))
+    });
+    both.take(LISTED).collect()
 }
 
 /// What a side is called in a table.
@@ -162,6 +188,9 @@ pub fn markdown(comparison: &Comparison) -> String {
         let _ = writeln!(text, "\n{}: {}", cell(&title(sides, pair)), summary(&pair.changes));
         if let Some(told) = difference(pair) {
             let _ = writeln!(text, "\n{told}");
+        }
+        for line in derived(sides, pair) {
+            let _ = writeln!(text, "\n{}", cell(&line));
         }
         let names = [pair.first, pair.second].map(|at| one_line(&sides[at].name, 72));
         for line in preference::lines(pair, names) {

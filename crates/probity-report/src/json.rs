@@ -170,7 +170,12 @@ pub(crate) fn figures(metrics: &Metrics) -> Map<String, Value> {
         ("latency_p95_ms", json!(metrics.latency.map(|it| it.p95))),
         ("cost_usd", json!((metrics.priced > 0).then_some(metrics.cost_usd))),
     ];
-    figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    let mut figures: Map<String, Value> =
+        figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    if !metrics.derivations.is_empty() {
+        figures.insert("derived".to_owned(), json!(metrics.derived_values()));
+    }
+    figures
 }
 
 /// The value with the names of every object in order.

@@ -11,6 +11,7 @@ use std::{fmt::Write as _, io};
 
 use probity_core::{
     classification::Verdict,
+    derived::shown,
     dollars::dollars,
     figures::Sheet,
     gate::{GateOutcome, GateStatus, percent},
@@ -118,6 +119,14 @@ fn head(run: &RunView) -> String {
     }
     list(&mut text, gates.iter().map(|(lane, gate)| gate_line(lane, gate)), "gates");
     for report in &run.lanes {
+        let derived = report.metrics.derived();
+        if !derived.is_empty() {
+            let facts = derived
+                .into_iter()
+                .map(|it| (it.name, it.value.map_or_else(|why| format!("n/a: {why}"), shown)));
+            let derived = Sheet { facts: facts.collect(), ..Sheet::default() };
+            sheet(&mut text, &report.title(), &derived);
+        }
         if let Some(figures) = &report.metrics.figures {
             sheet(&mut text, &report.title(), &figures.sheet());
         }

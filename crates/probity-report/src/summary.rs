@@ -121,6 +121,7 @@ fn runner(report: &LaneReport) -> Value {
         "cost_usd": (metrics.priced > 0).then_some(metrics.cost_usd),
         "duration_seconds": metrics.period.map(|(first, last)| seconds(last.saturating_sub(first).try_into().unwrap_or(0))),
         "figures": metrics.figures,
+        "derived": metrics.derived_values(),
         "gates": gates.iter().map(|gate| gate.status).max().map(GateStatus::as_str),
         "gate_results": gates.iter().map(GateResult::from).collect::<Vec<_>>(),
     })

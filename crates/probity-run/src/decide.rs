@@ -215,7 +215,8 @@ impl Test {
                 | Metric::Tokens
                 | Metric::Skill(_)
                 // How many values there are to come is not known.
-                | Metric::Score(_),
+                | Metric::Score(_)
+                | Metric::Derived(_),
                 _,
             ) => return None,
         };

@@ -41,6 +41,8 @@ pub enum Metric {
     Skill(Rate),
     /// The mean of the scores of a name.
     Score(Arc<str>),
+    /// A figure that the suite derives from others.
+    Derived(Arc<str>),
 }
 
 /// Which of the figures about times.
@@ -85,11 +87,15 @@ pub enum Unit {
     Dollars,
     /// From 0 to 1, but not of a whole.
     Score,
+    /// Any number.
+    Number,
 }
 
 impl Metric {
     /// What the name of a score has in front of it.
     pub const SCORE: &str = "score.";
+    /// What the name of a derived figure has in front of it.
+    pub const DERIVED: &str = "derived.";
 
     /// Those with a name of their own, in the order they are listed to people.
     const PLAIN: [Self; 11] = [
@@ -106,7 +112,7 @@ impl Metric {
         Self::Tokens,
     ];
 
-    /// Every metric that is there whatever the cases are, by its name. Scores are not among them.
+    /// Every metric that is there whatever the cases are, by its name. Scores and derived figures are not among them.
     pub fn all() -> impl Iterator<Item = (Self, String)> {
         let latencies = Quantile::ALL.into_iter().map(Self::Latency);
         let first_tokens = Quantile::ALL.into_iter().map(Self::Ttft);
@@ -142,7 +148,8 @@ impl Metric {
             | Self::CostUsd
             | Self::CostPerPass
             | Self::Tokens
-            | Self::Skill(_) => None,
+            | Self::Skill(_)
+            | Self::Derived(_) => None,
         }
     }
 
@@ -161,13 +168,14 @@ impl Metric {
             Self::Latency(_) | Self::Ttft(_) => Unit::Time,
             Self::CostUsd | Self::CostPerPass => Unit::Dollars,
             Self::Score(_) => Unit::Score,
+            Self::Derived(_) => Unit::Number,
         }
     }
 
     /// Whether more of it is better, so that a bare limit is the least.
     pub const fn is_good(&self) -> bool {
         match self {
-            Self::PassRate | Self::Passed | Self::Score(_) => true,
+            Self::PassRate | Self::Passed | Self::Score(_) | Self::Derived(_) => true,
             Self::Skill(rate) => rate.is_good(),
             Self::ErrorRate
             | Self::ClassRate(_)
@@ -204,7 +212,8 @@ impl Metric {
             | Self::CostUsd
             | Self::Tokens
             | Self::Skill(_)
-            | Self::Score(_) => false,
+            | Self::Score(_)
+            | Self::Derived(_) => false,
         }
     }
 
@@ -244,6 +253,7 @@ impl fmt::Display for Metric {
             Self::ClassRate(class) => return write!(f, "{class}_rate"),
             Self::ClassCount(class) => return write!(f, "{class}_count"),
             Self::Score(name) => return write!(f, "{}{name}", Self::SCORE),
+            Self::Derived(name) => return write!(f, "{}{name}", Self::DERIVED),
         };
         f.write_str(name)
     }
@@ -253,8 +263,12 @@ impl FromStr for Metric {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if let Some(name) = text.strip_prefix(Self::SCORE).filter(|it| !it.trim().is_empty()) {
+        let behind = |prefix| text.strip_prefix(prefix).filter(|it: &&str| !it.trim().is_empty());
+        if let Some(name) = behind(Self::SCORE) {
             return Ok(Self::Score(name.into()));
+        }
+        if let Some(name) = behind(Self::DERIVED) {
+            return Ok(Self::Derived(name.into()));
         }
         let found = Self::all().find(|(_, name)| name == text).map(|(metric, _)| metric);
         found.ok_or_else(|| format!("unknown metric `{text}`"))

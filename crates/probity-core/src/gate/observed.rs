@@ -3,6 +3,7 @@
 use std::{fmt, time::Duration};
 
 use crate::{
+    derived,
     dollars::dollars,
     metrics::{Mean, share},
     span::Span,
@@ -26,6 +27,8 @@ pub enum Observed {
     Dollars(f64),
     /// The mean of a score.
     Mean(Mean),
+    /// A derived figure.
+    Number(f64),
 }
 
 impl Observed {
@@ -35,7 +38,7 @@ impl Observed {
             Self::Share { part, whole } => share(part, whole).unwrap_or(0.0),
             #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
             Self::Count(count) => count as f64,
-            Self::Time(value) | Self::Dollars(value) => value,
+            Self::Time(value) | Self::Dollars(value) | Self::Number(value) => value,
             Self::Mean(mean) => mean.value().unwrap_or(0.0),
         }
     }
@@ -51,6 +54,7 @@ impl fmt::Display for Observed {
             Self::Time(millis) => write!(f, "{}", time(millis)),
             Self::Dollars(amount) => f.write_str(&dollars(amount)),
             Self::Mean(mean) => write!(f, "{:.4} (mean of {})", self.value(), mean.count),
+            Self::Number(value) => f.write_str(&derived::shown(value)),
         }
     }
 }

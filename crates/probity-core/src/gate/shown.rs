@@ -21,7 +21,10 @@ impl Observed {
             Self::Mean(mean) if reads_as(&format!("{:.4}", self.value()), limit) => {
                 format!("{} (mean of {})", apart(self.value(), limit, 4), mean.count)
             }
-            Self::Count(_) | Self::Time(_) | Self::Dollars(_) | Self::Mean(_) => plain,
+            Self::Number(value) if reads_as(&plain, limit) => apart(value, limit, 4),
+            Self::Count(_) | Self::Time(_) | Self::Dollars(_) | Self::Mean(_) | Self::Number(_) => {
+                plain
+            }
         }
     }
 }

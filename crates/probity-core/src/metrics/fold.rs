@@ -53,7 +53,11 @@ impl<'j> Fold<'j> {
     pub fn new(judging: &'j Judging) -> Self {
         Self {
             judging,
-            metrics: Metrics { max_undecided: judging.max_undecided, ..Metrics::default() },
+            metrics: Metrics {
+                max_undecided: judging.max_undecided,
+                derivations: judging.derived.clone(),
+                ..Metrics::default()
+            },
             scores: BTreeMap::new(),
             latencies: Vec::new(),
             first_tokens: Vec::new(),

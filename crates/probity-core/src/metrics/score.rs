@@ -38,6 +38,25 @@ pub struct ScoreFigures {
     pub all: ScoreSlice,
     /// The same by category.
     pub categories: BTreeMap<Category, ScoreSlice>,
+    /// For derived figures.
+    pub total: ScoreTotal,
+}
+
+/// Sums of scores, as their scorers said them.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ScoreTotal {
+    /// Of all of them.
+    pub plain: f64,
+    /// The same, each times its weight. One that is only reported counts once.
+    pub weighted: f64,
+}
+
+impl ScoreTotal {
+    fn add(&mut self, score: &Score) {
+        let Some(amount) = score.amount() else { return };
+        self.plain += amount;
+        self.weighted += if score.is_required() { amount * score.weight } else { amount };
+    }
 }
 
 /// What gates see of a score.
@@ -103,6 +122,7 @@ pub(super) struct ScoreFold {
     units: Units,
     all: ScoreSlice,
     categories: BTreeMap<Category, ScoreSlice>,
+    total: ScoreTotal,
 }
 
 /// The values that belong together: those of a group of cases, or of a case.
@@ -177,6 +197,7 @@ impl ScoreFold {
     pub(super) fn add(&mut self, score: &Score, result: &ResultFacts) {
         let verdict = result.verdict;
         self.passed += u64::from(score.passed);
+        self.total.add(score);
         self.all.add(score.value, verdict);
         if let Some(category) = &result.category {
             self.categories.entry(category.clone()).or_default().add(score.value, verdict);
@@ -201,6 +222,6 @@ impl ScoreFold {
         };
         let (unscored, passed, mean) = (self.unscored, self.passed, self.values.mean());
         let summary = ScoreSummary { count, unscored, passed, mean, interval };
-        ScoreFigures { summary, all: self.all, categories: self.categories }
+        ScoreFigures { summary, all: self.all, categories: self.categories, total: self.total }
     }
 }

@@ -143,13 +143,11 @@ fn checked(said: Result<Scored, String>) -> Checked {
     };
     let why = || (!pass).then(|| format!("the score is {score}"));
     let reason = reason.map(|it| beginning(&it, LONGEST_REASON)).or_else(why);
-    let value = Some(score.clamp(0.0, 1.0));
-    let named = scores.into_iter().map(|(name, value)| Score {
-        name: name.into(),
-        named: true,
-        value: Some(value.clamp(0.0, 1.0)),
-        ..Score::new("", None).reported()
+    let named = scores.into_iter().map(|(name, value)| {
+        let named = Score { name: name.into(), named: true, ..Score::new("", None).reported() };
+        named.saying(value)
     });
     let told = Told { named: named.collect(), ..Told::default() };
-    Checked { value, passed: pass, reason, told, ..Checked::holds() }
+    let Score { value, said, .. } = Score::new("", None).saying(score);
+    Checked { value, said, passed: pass, reason, told, ..Checked::holds() }
 }

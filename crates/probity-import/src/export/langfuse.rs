@@ -97,7 +97,7 @@ fn add(run: &RunView, report: &LaneReport, record: &CaseRecord, batch: &mut Vec<
     }
     for (at, score) in scores(record).iter().enumerate().filter(|(_, it)| it.name != super::VERDICT)
     {
-        let Some(value) = score.value else { continue };
+        let Some(value) = score.amount() else { continue };
         push(
             &format!("score-{at}"),
             "score-create",
@@ -136,10 +136,15 @@ impl SuiteExport {
             "metadata": {
                 "case_id": case.id, "variant": variant, "tags": case.tags,
                 "category": case.category, "assert": case.criteria.assertions,
+                "execution": case.execution,
             },
         });
         self.items.push_str(&item.to_string());
         self.items.push('\n');
+        if case.execution.is_some() {
+            let what = "`execution` is metadata of the items; Langfuse does not check it";
+            self.exported.lose(&format!("runner `{runner}`"), what);
+        }
         if !case.criteria.assertions.is_empty() {
             let what = "assertions are metadata of the items; Langfuse does not check them";
             self.exported.lose(&format!("runner `{runner}`"), what);

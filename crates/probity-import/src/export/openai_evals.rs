@@ -129,7 +129,7 @@ fn events(record: &CaseRecord) -> Vec<(&'static str, Value)> {
     }
     let metrics: serde_json::Map<String, Value> = scores(record)
         .iter()
-        .filter_map(|it| Some((it.name.to_string(), json!(it.value?))))
+        .filter_map(|it| Some((it.name.to_string(), json!(it.amount()?))))
         .collect();
     if !metrics.is_empty() {
         events.push(("metrics", Value::Object(metrics)));
@@ -193,6 +193,10 @@ impl SuiteExport {
         };
         if !request.tools.is_empty() {
             self.exported.lose(&format!("case `{}`", case.id), "its tools are not sent");
+        }
+        if case.execution.is_some() {
+            let what = "`execution`: OpenAI evals does not execute what a reply says";
+            self.exported.lose(&format!("case `{}`", case.id), what);
         }
         let sample = Sample { input: messages(request), ideal };
         let line = serde_json::to_string(&sample).unwrap_or_default();

@@ -136,7 +136,7 @@ fn row(
         num_requests: Some(u64::from(record.calls)),
     };
     let named = scores(record).into_iter();
-    let named = named.filter_map(|it| Some((it.name.to_string(), json!(it.value?))));
+    let named = named.filter_map(|it| Some((it.name.to_string(), json!(it.amount()?))));
     #[expect(clippy::cast_precision_loss, reason = "far below 2^53 milliseconds")]
     let latency = record.latency_ms as f64;
     Row {
@@ -202,11 +202,11 @@ fn grading(record: &CaseRecord) -> Option<Grading> {
             weight: Some(score.weight),
         }),
         metadata: score.value.is_none().then_some(GradingMetadata { grader_error: true }),
-        ..plain(score.passed, score.value.or(Some(0.0)), score.reason)
+        ..plain(score.passed, score.amount().or(Some(0.0)), score.reason)
     };
     let (named, checks): (Vec<Score>, Vec<Score>) =
         scores(record).into_iter().partition(|it| it.named);
-    let named = named.iter().filter_map(|it| Some((it.name.to_string(), json!(it.value?))));
+    let named = named.iter().filter_map(|it| Some((it.name.to_string(), json!(it.amount()?))));
     let components: Vec<Grading> = checks.into_iter().map(component).collect();
     let (sum, weight) = components.iter().fold((0.0, 0.0), |(sum, all), it| {
         let weight = it.assertion.as_ref().and_then(|it| it.weight).unwrap_or(1.0);

@@ -169,8 +169,10 @@ fn one(node: &Node, context: &mut Context<'_>) -> Option<(Assertion, Helpers)> {
 
 /// The assertion with how much it counts, and under which name.
 fn with_weight(assertion: Assertion, node: &Node, context: &mut Context<'_>) -> Assertion {
+    let weight = context.number(node, "weight");
+    context.weights.see(node, weight);
     Assertion {
-        weight: context.number(node, "weight"),
+        weight,
         metric: text(node, "metric").map(|it| nunjucks::template(&it)),
         ..assertion
     }
@@ -218,8 +220,10 @@ fn set(
         context.lost(node, "an `assert-set` with nothing in it", ADVICE);
         return None;
     }
+    let weight = context.number(node, "weight");
+    context.weights.see(node, weight);
     let made = Assertion {
-        weight: context.number(node, "weight"),
+        weight,
         threshold: context.number(node, "threshold"),
         metric: text(node, "metric").map(|it| nunjucks::template(&it)),
         members: assertions,

@@ -6,7 +6,7 @@ use probity_core::located::{Entry, Node, NodeValue};
 use probity_load::dataset::Format;
 
 use super::{
-    Context, Table, assemble,
+    Context, Table, assemble, derived,
     env::{Env, names_key},
     prompts, providers, refs, tests, transform,
 };
@@ -36,7 +36,8 @@ const SILENT: &[&str] = &[
     "assertionTemplates",
 ];
 /// Keys that are read elsewhere.
-const USED: &[&str] = &["prompts", "providers", "targets", "tests", "defaultTest", "scenarios"];
+const USED: &[&str] =
+    &["prompts", "providers", "targets", "tests", "defaultTest", "scenarios", "derivedMetrics"];
 
 pub(crate) fn import(
     root: Node,
@@ -69,6 +70,7 @@ pub(crate) fn import(
         Some(_) | None => tests::Form::Configuration,
     };
     let tests = tests::read(&root, form, &mut context);
+    derived::read(&root, &mut context);
     note_invalid(&root, &mut context);
     assemble::assemble(&root, prompts, providers, tests, &mut context)?;
     Ok(context.draft)
@@ -106,11 +108,6 @@ fn read_settings(root: &Node, context: &mut Context<'_>) {
             "extensions" => {
                 let advice = "prepare before the run what they prepare";
                 context.lost(node, "`extensions` are code", advice);
-            }
-            "derivedMetrics" => {
-                let what = "`derivedMetrics` are not computed; they decide nothing";
-                let advice = "take the scores by name from a report, `-o results.json`";
-                context.assumed(node, what, advice);
             }
             key => {
                 let at = context.source.at(key_span);

@@ -112,7 +112,9 @@ pub(super) fn has_functions(root: &Node) -> bool {
 }
 
 fn text_of(item: &Node) -> Option<String> {
-    text(item, "raw").or_else(|| text(item, "id"))
+    // A prompt may be blank: what is asked is then in the variables of the tests.
+    let blank = || item.get("raw").and_then(Node::as_str).filter(|it| !it.is_empty());
+    text(item, "raw").or_else(|| text(item, "id")).or_else(|| blank().map(ToOwned::to_owned))
 }
 
 fn written(item: &Node, context: &mut Context<'_>) -> Option<Written> {
@@ -401,7 +403,12 @@ impl Reading {
         let stem = file.and_then(|it| it.rsplit('/').next()).and_then(|it| it.split('.').next());
         let wanted =
             stem.map_or_else(|| format!("prompt-{}", self.prompts.len() + 1), ToOwned::to_owned);
-        let asks = match filtered(raw, context).map_or_else(|| chat::read(raw), Ok) {
+        // No text of a suite is blank, but what becomes of it may be.
+        let shown = match raw.trim().is_empty() {
+            true => format!("{{{{ {} }}}}", Value::from(raw)),
+            false => raw.to_owned(),
+        };
+        let asks = match filtered(&shown, context).map_or_else(|| chat::read(&shown), Ok) {
             Ok(asks) => asks,
             Err(why) => {
                 let what = format!("prompt `{}`: {why}", shortened(raw));

@@ -378,7 +378,7 @@ fn with_prompt(
     assertions: &[&[Assertion]],
 ) -> (String, Vars) {
     let Some(Value::String(prompt)) = asked else { return (String::new(), vars) };
-    if prompt.is_empty() {
+    if prompt.trim().is_empty() {
         return (String::new(), vars);
     }
     let names = |it: &Assertion| serde_json::to_string(it).is_ok_and(|it| it.contains("prompt"));

@@ -144,6 +144,7 @@ impl Deciding {
                 kind: "imported".into(),
                 named: false,
                 value: number.filter(|_| !is_beyond),
+                said: None,
                 // A score on a scale of its own is not failed by anybody.
                 passed: said.unwrap_or(true),
                 weight: f64::from(u8::from(decides && said.is_some())),

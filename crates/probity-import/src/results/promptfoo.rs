@@ -255,12 +255,9 @@ fn scores(grading: &Grading) -> Vec<Score> {
     for (name, value) in &grading.named_scores {
         let Some(value) = value.as_f64() else { continue };
         if !all.iter().any(|it: &Score| it.name == name.as_str()) {
-            all.push(Score {
-                name: name.clone().into(),
-                named: true,
-                value: Some(value.clamp(0.0, 1.0)),
-                ..Score::new(IMPORTED, None).reported()
-            });
+            let reported = Score::new(IMPORTED, None).reported();
+            let named = Score { name: name.clone().into(), named: true, ..reported };
+            all.push(named.saying(value));
         }
     }
     all
@@ -279,15 +276,21 @@ fn add_parts(grading: &Grading, all: &mut Vec<Score>) {
         let kind = AssertionKind::named(&kind).map_or_else(|| IMPORTED.into(), AssertionKind::name);
         let unjudged = part.metadata.as_ref().is_some_and(|it| it.grader_error);
         let reason = part.reason.clone().filter(|it| !part.pass || it != "Assertion passed");
-        all.push(Score {
+        let score = Score {
             name: name.into(),
             kind,
             named: false,
-            value: part.score.filter(|_| !unjudged).map(|it| it.clamp(0.0, 1.0)),
+            value: None,
+            said: None,
             passed: part.pass,
             weight: assertion.and_then(|it| it.weight).unwrap_or(1.0),
             reason,
             span: None,
+        };
+        let said = part.score.filter(|_| !unjudged);
+        all.push(match said {
+            Some(said) => score.saying(said),
+            None => score,
         });
     }
 }

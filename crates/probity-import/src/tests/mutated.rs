@@ -47,6 +47,9 @@ tests:
   - file://tests.csv
   - file://tests/*.jsonl
   - ../secret.csv
+derivedMetrics:
+  - { name: half, value: "m / (2 * __count)" }
+  - { name: grade, value: "half > 0.5 and m >= 1 ? max(half, 1) : -half ^ 2" }
 evaluateOptions: { maxConcurrency: 3, repeat: 2 }
 "##;
 

@@ -4,6 +4,7 @@ use std::fs;
 
 use super::*;
 
+mod derived;
 mod habits;
 mod kept;
 

@@ -2,6 +2,7 @@ use super::*;
 use crate::{case::Findings, dataset};
 use probity_core::{
     classification::{Class, Counts},
+    derived::Derivation,
     gate::{GateStatus, percent},
     metrics::{Latency, Mean, Metrics, ScoreFigures, ScoreSlice, Slice, Verdicts},
     record::LaneKey,
@@ -23,7 +24,8 @@ fn decoded(toml: &str) -> (Vec<Gate>, Vec<String>) {
     let node = dataset::parse_toml(toml).unwrap();
     let mut findings = Findings::default();
     let backends = ["a".to_owned(), "b".to_owned()];
-    let names = Names { variants: &["terse"], backends: &backends };
+    let derived = [Derivation { name: "f1".to_owned(), expression: "sum.tp".parse().unwrap() }];
+    let names = Names { variants: &["terse"], backends: &backends, derived: &derived };
     let gates = decode(node.get("gates"), RunnerKind::Respond, &names, &mut findings);
     (gates, findings.0.into_iter().map(|it| it.message).collect())
 }
@@ -245,4 +247,13 @@ fn decimals_are_what_was_written() {
     for text in ["", ".", "-1", "-1e3", "1e30", "nan", "99999999999999999999", "0.1234567890123"] {
         assert_eq!(Decimal::parse(text), None, "{text}");
     }
+}
+
+#[test]
+fn a_gate_can_be_on_a_derived_figure_that_is_there() {
+    let gate = gate("\"derived.f1\" = { max = 12.5 }");
+    assert_eq!(gate.to_string(), "derived.f1 at most 12.5");
+    assert_eq!(gate.judge(&metrics(1, 0, 0)).status, GateStatus::Fail);
+    let (_, problems) = decoded("gates = { \"derived.f2\" = 1 }");
+    assert_eq!(problems, ["the runner has no derived figure `f2`"]);
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, path::Path, sync::Arc, time::Duration};
 use super::{
     AgentConfig, CaseDefaults, PanelConfig, PromptConfig, WrittenAt, agent,
     backend::{BackendConfig, BackendKind, decode_timeout, is_plain},
-    defaults, panel, prompt, user,
+    defaults, derived, panel, prompt, user,
 };
 use serde_json::Value;
 
@@ -18,6 +18,7 @@ use crate::{
     template::{self, TemplateError},
 };
 use probity_core::{
+    derived::Derivation,
     gate::{Decimal, Gate},
     kind::RunnerKind,
     located::{Node, NodeValue},
@@ -60,6 +61,8 @@ pub struct RunnerConfig {
     pub min_pass: Option<u32>,
     /// When it has passed.
     pub gates: Vec<Gate>,
+    /// Figures that are derived from others.
+    pub derived: Vec<Derivation>,
     /// Cases that are known to fail, and the variant or the backend with which they do; none: always.
     pub known_failures: Vec<(String, Option<String>)>,
     /// The version of the tool under test.
@@ -115,6 +118,7 @@ impl RunnerConfig {
                 .map(|(case_id, _)| case_id.clone())
                 .collect(),
             tool_version: self.tool_version.clone(),
+            derived: self.derived.clone(),
         }
     }
 }
@@ -126,6 +130,8 @@ pub(super) struct Surroundings<'a> {
     pub(super) only_helpers: Vec<&'a str>,
     /// The gates of runners that have none of their own.
     pub(super) gates: Option<&'a Node>,
+    /// The derived figures of runners that have none of their own.
+    pub(super) derived: Option<&'a Node>,
     /// Who judges, for runners that do not say so.
     pub(super) judge: &'a PanelConfig,
     /// Whether cases may bring code, for runners that do not say so.
@@ -187,6 +193,7 @@ const KNOWN: &[&str] = &[
     "min_pass",
     "budget",
     "gates",
+    "derived",
     "known_failures",
     "tool_version",
     "timeout",
@@ -249,7 +256,11 @@ fn decode_runner(
     let prompts = prompt::decode(&mut fields, surroundings);
     let variants: Vec<&str> = prompts.iter().filter_map(|it| it.variant.as_deref()).collect();
     let gates = own.filter(|it| !is_usual(it)).or(surroundings.gates).or(own);
-    let names = Names { variants: &variants, backends: &backends };
+    let derived = fields.get("derived").or(surroundings.derived);
+    let derived = derived::decode(derived, fields.findings());
+    let names = Names { variants: &variants, backends: &backends, derived: &derived };
+    let gates = gates::decode(gates, kind, &names, fields.findings());
+    let known_failures = decode_known_failures(surroundings.folder, &names, &mut fields);
     let runner = RunnerConfig {
         name,
         kind,
@@ -270,8 +281,9 @@ fn decode_runner(
         min_pass: fields
             .count("min_pass", 1..=MOST_REPEATS)
             .and_then(|least| u32::try_from(least).ok()),
-        gates: gates::decode(gates, kind, &names, fields.findings()),
-        known_failures: decode_known_failures(surroundings.folder, &names, &mut fields),
+        gates,
+        derived,
+        known_failures,
         tool_version: fields.text("tool_version"),
         timeout: decode_timeout(&mut fields),
         skills: fields.texts("skills"),
@@ -314,6 +326,8 @@ fn decode_dataset_config(fields: &mut Fields<'_, '_>) -> Option<Value> {
 pub(crate) struct Names<'a> {
     pub(crate) variants: &'a [&'a str],
     pub(crate) backends: &'a [String],
+    /// Its derived figures, which gates can be on.
+    pub(crate) derived: &'a [Derivation],
 }
 
 impl Names<'_> {

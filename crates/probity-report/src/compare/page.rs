@@ -5,7 +5,7 @@ use std::io;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use probity_core::{classification::Verdict, record::CaseRecord, visible::safe};
 
-use super::{Comparison, Pair, Row, Side, difference, flips, preference, summary, title};
+use super::{Comparison, Pair, Row, Side, derived, difference, flips, preference, summary, title};
 use crate::{
     html as report,
     plain::{capped, one_line},
@@ -83,6 +83,7 @@ pub fn above(sides: &[Side], pair: &Pair) -> Markup {
         h2 dir="auto" { (safe(&title(sides, pair))) }
         p { (summary(&pair.changes)) }
         @if let Some(told) = difference(pair) { p { (told) } }
+        @for line in derived(sides, pair) { p { (line) } }
         @let names = [pair.first, pair.second].map(|at| one_line(&sides[at].name, 72));
         @for line in preference::lines(pair, names) { p { (safe(&line)) } }
         @if let Some(skills) = &pair.skills { p { (safe(&skills.to_string())) } }

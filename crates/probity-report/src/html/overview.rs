@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use probity_core::{
     classification::Verdict,
+    derived::shown,
     dollars::dollars,
     gate::{GateOutcome, GateStatus, percent},
     metrics::{Metrics, Verdicts},
@@ -152,6 +153,10 @@ fn figures(metrics: &Metrics) -> Markup {
     }
     if metrics.policy_hits > 0 {
         figures.push(("policy hits".to_owned(), metrics.policy_hits.to_string()));
+    }
+    for figure in metrics.derived() {
+        let value = figure.value.map_or_else(|why| format!("n/a: {why}"), shown);
+        figures.push((one_line(&figure.name, 60), one_line(&value, 120)));
     }
     html! { dl.figures { @for (name, value) in figures { div { dt { (name) } dd { (value) } } } } }
 }

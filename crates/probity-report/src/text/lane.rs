@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use probity_core::{
     classification::Class,
+    derived::shown,
     figures::{Sheet, Table},
     gate::percent,
     kind::Figures,
@@ -63,6 +64,7 @@ fn figures(report: &LaneReport) -> String {
     write_categories(text, metrics);
     write_classes(text, metrics);
     write_scores(text, metrics);
+    write_derived(text, metrics);
     if let Some(repeats) = &metrics.repeats {
         write_repeats(text, repeats);
     }
@@ -93,6 +95,7 @@ pub(super) fn write_rest(text: &mut String, report: &LaneReport, width: usize) {
     if let Some(sheet) = sheet.filter(|it| !it.only_in_full) {
         write_sheet(&mut rest, &sheet);
     }
+    write_derived(&mut rest, &report.metrics);
     if let Some(repeats) = &report.metrics.repeats {
         write_flaky(&mut rest, repeats);
     }
@@ -231,6 +234,24 @@ fn write_scores(text: &mut String, metrics: &Metrics) {
     let more = metrics.scores.len().saturating_sub(MOST_ROWS);
     if more > 0 {
         let _ = writeln!(text, "  and {more} more scores, in the other reports");
+    }
+}
+
+/// Figures that the suite derives, and why one has no value.
+fn write_derived(text: &mut String, metrics: &Metrics) {
+    let all = metrics.derived();
+    let width = all.iter().map(|it| columns(&one_line(&it.name, 30))).max().unwrap_or(0);
+    for figure in all.iter().take(MOST_ROWS) {
+        let value = match &figure.value {
+            Ok(value) => shown(*value),
+            Err(why) => format!("n/a: {}", one_line(why, 120)),
+        };
+        let name = flush_left(&one_line(&figure.name, 30), width);
+        let _ = writeln!(text, "  derived {name} {value}");
+    }
+    let more = all.len().saturating_sub(MOST_ROWS);
+    if more > 0 {
+        let _ = writeln!(text, "  and {more} more derived figures, in the other reports");
     }
 }
 

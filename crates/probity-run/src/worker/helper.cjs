@@ -5,11 +5,79 @@ const fs = require('node:fs');
 const path = require('node:path');
 const readline = require('node:readline');
 const { Console } = require('node:console');
-const { pathToFileURL } = require('node:url');
+const { registerHooks } = require('node:module');
+const { fileURLToPath, pathToFileURL } = require('node:url');
 
 const answerPipe = process.stdout.write.bind(process.stdout);
 process.stdout.write = process.stderr.write.bind(process.stderr);
 globalThis.console = new Console(process.stderr, process.stderr);
+
+// TypeScript names its modules without their endings, with the ending of what they are compiled to, or by the
+// `paths` of its configuration. Node knows none of these, so they are looked for where Node finds nothing.
+const ENDINGS = ['.ts', '.mts', '.cts', '.js', '.mjs', '.cjs', '/index.ts', '/index.js'];
+const configured = new Map();
+
+// The `paths` of the nearest configuration of TypeScript: the folder they start from, and the patterns.
+function pathsOf(folder) {
+  if (!configured.has(folder)) {
+    let found = null;
+    const file = path.join(folder, 'tsconfig.json');
+    if (fs.existsSync(file)) {
+      try {
+        // Comments and commas at the end of lists are allowed there. Texts are kept as they are.
+        const plain = fs
+          .readFileSync(file, 'utf8')
+          .replace(/("(?:[^"\\]|\\.)*")|\/\/[^\n]*|\/\*[^]*?\*\//g, (_, text) => text ?? '')
+          .replace(/("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])/g, (_, text) => text ?? '');
+        const { baseUrl, paths } = JSON.parse(plain).compilerOptions ?? {};
+        if (paths) found = { base: path.resolve(folder, baseUrl ?? '.'), paths };
+      } catch {
+        // What cannot be read says nothing.
+      }
+    }
+    const above = path.dirname(folder);
+    configured.set(folder, found ?? (above === folder ? null : pathsOf(above)));
+  }
+  return configured.get(folder);
+}
+
+// Where a module might be that Node does not find.
+function* elsewhere(specifier, parent) {
+  const folder = path.dirname(fileURLToPath(parent));
+  const bases = [];
+  if (/^\.{0,2}\//.test(specifier)) {
+    bases.push(path.resolve(folder, specifier));
+  } else {
+    const { base, paths } = pathsOf(folder) ?? { paths: {} };
+    for (const [pattern, targets] of Object.entries(paths)) {
+      const [before, after] = pattern.split('*');
+      const fits = after === undefined ? specifier === pattern : specifier.startsWith(before) && specifier.endsWith(after);
+      if (!fits || !Array.isArray(targets)) continue;
+      const part = after === undefined ? '' : specifier.slice(before.length, specifier.length - after.length);
+      bases.push(...targets.map((target) => path.resolve(base, `${target}`.replace('*', () => part))));
+    }
+  }
+  for (const base of bases) {
+    yield base;
+    yield* ENDINGS.map((ending) => base + ending);
+    yield base.replace(/\.([mc]?)js$/, '.$1ts');
+  }
+}
+
+registerHooks?.({
+  resolve(specifier, context, next) {
+    try {
+      return next(specifier, context);
+    } catch (error) {
+      const isMissing = ['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND', 'ERR_UNSUPPORTED_DIR_IMPORT'].includes(error?.code);
+      if (!isMissing || !context.parentURL?.startsWith('file:') || context.parentURL.includes('/node_modules/')) throw error;
+      for (const file of elsewhere(specifier, context.parentURL)) {
+        if (fs.statSync(file, { throwIfNoEntry: false })?.isFile()) return next(pathToFileURL(file).href, context);
+      }
+      throw error;
+    }
+  },
+});
 
 const loaded = new Map();
 

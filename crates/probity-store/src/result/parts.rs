@@ -28,6 +28,7 @@ named_enum! {
         Reason = "reason",
         SpanStart = "span_start",
         SpanEnd = "span_end",
+        Said = "said",
     }
 }
 
@@ -56,6 +57,7 @@ pub(super) fn score_value(score: &Score, column: ScoreColumn) -> rusqlite::Resul
         ScoreColumn::Reason => score.reason.to_sql(),
         ScoreColumn::SpanStart => Ok(owned_place(score.span.as_ref().map(|it| it.start))),
         ScoreColumn::SpanEnd => Ok(owned_place(score.span.as_ref().map(|it| it.end))),
+        ScoreColumn::Said => score.said.to_sql(),
     }
 }
 
@@ -76,6 +78,7 @@ pub(crate) fn read_score(row: &Row<'_>, first: usize) -> rusqlite::Result<Score>
         kind: row.get::<_, String>(at(ScoreColumn::Kind))?.into(),
         named: row.get(at(ScoreColumn::Named))?,
         value: row.get(at(ScoreColumn::Value))?,
+        said: row.get(at(ScoreColumn::Said))?,
         passed: row.get(at(ScoreColumn::Passed))?,
         weight: row.get(at(ScoreColumn::Weight))?,
         reason: row.get(at(ScoreColumn::Reason))?,

@@ -25,6 +25,7 @@ mod contributing;
 mod dataset;
 mod defaults;
 mod demo;
+mod derived;
 mod dialects;
 mod embeddings;
 mod execution;

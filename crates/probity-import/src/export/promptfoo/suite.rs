@@ -98,6 +98,10 @@ impl SuiteExport {
         if !runner.gates.is_empty() {
             self.exported.lose(&about, "gates; promptfoo fails if any test fails");
         }
+        if !runner.derived.is_empty() {
+            let what = "derived figures; write them as `derivedMetrics`, where the sum of a score has its bare name";
+            self.exported.lose(&about, what);
+        }
         if runner.prompts.iter().any(|it| !it.sampling.is_empty()) {
             self.exported.lose(&about, "settings of prompt variants");
         }
@@ -188,6 +192,9 @@ fn test(case: &TestCase, exported: &mut Exported) -> Test {
     }
     if !case.conversation.turns.is_empty() {
         lose("its turns after the first");
+    }
+    if case.execution.is_some() {
+        lose("`execution`: promptfoo does not execute what a reply says");
     }
     let tags = case.tags.iter().filter_map(|it| it.split_once(':'));
     let tags = tags.map(|(name, value)| (name.to_owned(), Value::from(value)));

@@ -46,7 +46,6 @@ tests:
     insta::assert_snapshot!(shown.join("\n"), @r"
     2: promptfoo ignores `output` of the configuration, too (did you mean `outputPath`?)
     3: promptfoo ignores `maxConcurrency` of the configuration, too (did you mean `evaluateOptions.maxConcurrency`?)
-    6: `derivedMetrics` are not computed; they decide nothing (take the scores by name from a report, `-o results.json`)
     5: promptfoo ignores `temperature` of a provider, too (did you mean `config.temperature`?)
     4: promptfoo ignores `file` of a prompt, too (the prompt is the text `greeting`: write `raw: file://p.txt` if the file is meant)
     9: promptfoo ignores `asserts` of a test, too (did you mean `assert`?)
@@ -382,4 +381,16 @@ fn all_functions_see_what_they_read() {
         let runner = all.split("[[runners]]").nth(1).unwrap_or_default();
         assert!(runner.contains(&format!("env = [\"{seen}\"]")), "{all}");
     }
+}
+
+#[test]
+fn blank_prompts_are_asked_as_they_are() {
+    let config = "\
+prompts: [{ raw: ' ', label: nothing }, '{{prompt}}']
+providers: [echo]
+tests: [{ vars: { prompt: '  ' } }]
+";
+    let suite = suite(config, &[]);
+    assert!(!suite.contains("lost"), "{suite}");
+    assert!(suite.contains(r#"template = '{{ " " }}'"#), "{suite}");
 }

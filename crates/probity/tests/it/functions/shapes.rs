@@ -162,3 +162,28 @@ fn scores_have_many_forms() {
         }
     }
 }
+
+/// Imports as TypeScript writes them. Versions of Node that cannot be told where modules are say what they miss.
+#[test]
+fn modules_are_found_as_typescript_names_them() {
+    let backend = "kind = \"node\"\nfile = \"evals/provider.mjs\"\n";
+    let case = json!({ "id": "a", "prompt": "hi", "assert": [{ "type": "equals", "value": "hi one two three" }] });
+    let provider = "import { one } from '../src/one';\nimport { two } from '@/two';\nimport { three } from '../src/three';\n\
+                    export default async (prompt) => `${prompt} ${one} ${two} ${three}`;\n";
+    let tsconfig = "{\n // where things are\n \"compilerOptions\": { \"paths\": { \"@/*\": [\"./src/*\"], }, },\n}\n";
+    let project = project(backend, "", &[case])
+        .file("evals/provider.mjs", provider)
+        .file("src/one.mjs", "export const one = 'one';\n")
+        .file("src/two.mjs", "export const two = 'two';\n")
+        .file("src/three/index.js", "module.exports.three = 'three';\n")
+        .file("tsconfig.json", tsconfig);
+    let ran = run(&project, &[]);
+    let can = std::process::Command::new("node")
+        .args(["-e", "process.exit(require('node:module').registerHooks ? 0 : 1)"])
+        .status()
+        .unwrap();
+    match can.success() {
+        true => assert_eq!(of(&stored(&project), "a")["verdict"], "pass", "{}", ran.err),
+        false => assert!(ran.err.contains("Cannot find"), "{}", ran.err),
+    }
+}

@@ -184,6 +184,7 @@ pub(super) fn all_gates(kind: RunnerKind) -> String {
     for (at, (metric, name)) in Metric::all().filter(|(it, _)| has(it)).enumerate() {
         let limit = match metric.unit() {
             Unit::Share | Unit::Score => "\"50%\"",
+            Unit::Number => "12.5",
             Unit::Count => "3",
             Unit::Time => "\"1m 30s\"",
             Unit::Dollars => "0.25",

@@ -12,6 +12,7 @@ use probity_core::{
         Assertion, AssertionKind, AssertionTest, Criteria, ExpectedFormat, FactCategory, JsonLevel,
         JudgeOptions, Matcher, PromptMessage, RubricPrompt, ScorerErrors,
     },
+    derived::Derivation,
     details::{
         Also, CommandDetails, Criterion, Details, Equivalence, Extracted, JsonStep, PolicyHit,
         RefusalSource, Risk, Trouble,
@@ -190,6 +191,7 @@ pub(super) fn classifications() -> Vec<Classification> {
         name: "m".into(),
         named: true,
         value: Some(0.5),
+        said: Some(1.5),
         weight: 2.0,
         span: Some(0..2),
         ..Score::new("not-contains", Some(text("r")))
@@ -349,6 +351,10 @@ fn lane() -> Lane {
             max_undecided: Decimal::parse("0.5").unwrap(),
             known_failures: [text("a")].into_iter().collect(),
             tool_version: Some(text("1")),
+            derived: vec![Derivation {
+                name: text("d"),
+                expression: "2 * sum.\"a b\" / results".parse().unwrap(),
+            }],
         },
     }
 }

@@ -59,7 +59,8 @@ pub(super) fn gates() -> Vec<Gate> {
     };
     let most = Bound::AtMost(Decimal::whole(3));
     let score = Gate { metric: Metric::Score("is it good?".into()), ..gate.clone() };
-    vec![gate.clone(), Gate { bound: most, ..gate }, score]
+    let derived = Gate { metric: Metric::Derived("f1".into()), category: None, ..gate.clone() };
+    vec![gate.clone(), Gate { bound: most, ..gate }, score, derived]
 }
 
 /// The agreement of two backends with every field.
@@ -164,6 +165,7 @@ fn evaluation(figures: &Figures) -> EvaluationResult {
         classes: Class::ALL.into_iter().map(|it| (it.to_string(), 1)).collect(),
         error_kinds: ErrorKind::ALL.into_iter().map(|it| (it.to_string(), 1)).collect(),
         scores: [(text("m"), score_summary())].into_iter().collect(),
+        derived: [(text("f1"), Some(0.5)), (text("none"), None)].into_iter().collect(),
         meta: Meta { fail_fast_reason: Some(text("r")), fail_fast_permanent: Some(true) },
         tool_version: Some(text("1")),
         undecided: 1,
