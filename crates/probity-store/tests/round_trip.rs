@@ -272,7 +272,7 @@ fn read_as(older: &str) -> CaseRecord {
             "DROP TRIGGER tags_of_result; DROP TABLE lane_tags;
              DROP TABLE remarks;
              UPDATE scores SET kind = kind || ' figure' WHERE named;
-             ALTER TABLE scores DROP COLUMN named;
+             ALTER TABLE scores DROP COLUMN named; ALTER TABLE scores DROP COLUMN said;
              DROP INDEX results_by_outcome;
              ALTER TABLE asked DROP COLUMN turn; ALTER TABLE asked DROP COLUMN tool_calls;
              ALTER TABLE asked DROP COLUMN reasoning; ALTER TABLE asked DROP COLUMN stop_reason;
@@ -404,7 +404,7 @@ fn a_store_without_a_table_of_tags_gets_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.db");
     run_with_tags(&path, "first", &["x"]);
-    let older = "DROP TRIGGER tags_of_result; DROP TABLE lane_tags; PRAGMA user_version = 10;";
+    let older = "DROP TRIGGER tags_of_result; DROP TABLE lane_tags; ALTER TABLE scores DROP COLUMN said; PRAGMA user_version = 10;";
     rusqlite::Connection::open(&path).unwrap().execute_batch(older).unwrap();
     assert_eq!(with_tag(&Reader::open(&path).unwrap(), "x"), ["first"]);
     run_with_tags(&path, "second", &["y"]);
