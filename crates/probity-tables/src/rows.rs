@@ -182,7 +182,7 @@ impl<'a> CaseRow<'a> {
         let scores = self.case.classification.scores.iter().enumerate();
         scores.map(move |(at, score)| {
             let [run, runner, variant, backend, case_id, repeat, place] = self.key(at);
-            let Score { name, kind, named, value, passed, weight, reason, span } = score;
+            let Score { name, kind, named, value, said, passed, weight, reason, span } = score;
             [
                 run,
                 runner,
@@ -195,6 +195,7 @@ impl<'a> CaseRow<'a> {
                 Value::text(&**kind),
                 Value::Flag(*named),
                 Value::maybe_number(*value),
+                Value::maybe_number(*said),
                 Value::Flag(*passed),
                 Value::Number(*weight),
                 Value::maybe_text(reason.as_deref()),

@@ -198,7 +198,7 @@ pub(crate) const CASES: [Column; 41] = [
     always("input_digest", Kind::Text),
 ];
 
-pub(crate) const SCORES: [Column; 16] = [
+pub(crate) const SCORES: [Column; 17] = [
     always("run_id", Kind::Word),
     always("runner", Kind::Word),
     maybe("variant", Kind::Word),
@@ -210,6 +210,7 @@ pub(crate) const SCORES: [Column; 16] = [
     always("kind", Kind::Text),
     always("named", Kind::Flag),
     maybe("value", Kind::Number),
+    maybe("said", Kind::Number),
     always("passed", Kind::Flag),
     always("weight", Kind::Number),
     maybe("reason", Kind::Text),
