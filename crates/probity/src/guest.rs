@@ -31,12 +31,15 @@ use crate::{
 /// Who hears of what would be printed.
 pub type OnNote = Arc<dyn Fn(&str) + Send + Sync>;
 
+/// Who gets events.
+pub type OnEvents = Box<dyn FnMut(&[Stamped]) + Send>;
+
 /// What a run is given by the program that it is for.
 pub struct Hooks {
     /// Functions that stand for backends and scorers.
     pub callables: Callables,
     /// Gets events once they are recorded. The run waits for it.
-    pub on_events: Box<dyn FnMut(&[Stamped]) + Send>,
+    pub on_events: OnEvents,
     /// Gets warnings and notes.
     pub on_note: OnNote,
     /// The run is stopped in good order when this becomes true.

@@ -41,10 +41,10 @@ struct State {
 
 /// Sees to it that signals are heard from now on. Without this they do what they do by default.
 pub(crate) fn listen() {
+    static LISTENING: Once = Once::new();
     if FOREIGN.load(Ordering::Relaxed) {
         return;
     }
-    static LISTENING: Once = Once::new();
     LISTENING.call_once(|| {
         let (ready, is_ready) = mpsc::sync_channel(1);
         let started = thread::Builder::new().name("signals".to_owned()).spawn(move || hear(&ready));
