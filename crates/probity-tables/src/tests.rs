@@ -123,16 +123,16 @@ impl Sample {
             error: None,
             reasoning: None,
             stop_reason: Some("stop".to_owned()),
-            model: (at % 2 == 0).then(|| "served".to_owned()),
+            model: at.is_multiple_of(2).then(|| "served".to_owned()),
             source: Source::Backend,
             latency_ms: at as u64,
             ttft_ms: None,
             tokens_per_second: None,
             usage: Usage { input_tokens: Some(3), output_tokens: Some(4), ..Usage::default() },
-            cost_usd: (at % 2 == 0).then_some(0.25),
+            cost_usd: at.is_multiple_of(2).then_some(0.25),
             calls: 2,
             failures: if at % 4 == 1 { vec![failed] } else { Vec::new() },
-            started_ms: 1_794_000_000_000 + at as i64,
+            started_ms: 1_794_000_000_000 + i64::try_from(at).unwrap(),
             elapsed_ms: 9,
             class: if fails { Class::Fail } else { Class::Pass },
             verdict: if fails { Verdict::Fail } else { Verdict::Pass },
@@ -235,7 +235,10 @@ fn a_row_says_what_the_record_says() {
         let column = |name: &str| cases.column_by_name(name).unwrap();
         assert_eq!(column("reply").as_string::<i32>().value(0), Sample::default().reply);
         assert_eq!(column("model").as_string::<i32>().value(1), "m");
-        assert_eq!(column("cost_usd").as_primitive::<Float64Type>().value(0), 0.25);
+        assert_eq!(
+            column("cost_usd").as_primitive::<Float64Type>().value(0).to_bits(),
+            0.25_f64.to_bits()
+        );
         assert!(column("cost_usd").is_null(1));
         let tags = column("tags").as_list::<i32>().value(2);
         assert_eq!(tags.as_string::<i32>().iter().flatten().collect::<Vec<_>>(), ["t0", "t1"]);

@@ -34,7 +34,7 @@ pub(super) fn root() -> PathBuf {
 }
 
 pub(super) fn is_updating() -> bool {
-    env::var("PROBITY_BOOK").is_ok_and(|it| it == "update")
+    env::var_os("PROBITY_BOOK").is_some_and(|it| it == "update")
 }
 
 /// The pages of the site by their paths from the root of the repository, in order.

@@ -48,7 +48,7 @@ pub(super) struct Block {
 
 impl Block {
     pub(super) fn text(&self) -> String {
-        self.lines.iter().map(|it| format!("{it}\n")).collect()
+        self.lines.iter().flat_map(|it| [it, "\n"]).collect()
     }
 
     /// What a directive of this name says.
@@ -215,10 +215,10 @@ impl Page {
     }
 
     fn links_of(&mut self, line: usize, text: &str) {
-        // What stands in backticks is no link.
-        let prose: String = text.split('`').step_by(2).collect::<Vec<_>>().join("`");
         static LINK: LazyLock<Regex> =
             LazyLock::new(|| Regex::new(r"\]\(([^)\s]+)\)").expect("it is one"));
+        // What stands in backticks is no link.
+        let prose: String = text.split('`').step_by(2).collect::<Vec<_>>().join("`");
         let found = LINK.captures_iter(&prose).map(|it| it.extract::<1>().1[0].to_owned());
         self.links.extend(found.map(|target| Link { line, target }));
     }

@@ -83,10 +83,10 @@ fn toml_problem(block: &Block, session: &Session<'_>) -> Option<String> {
             _ => completed_problem(table, session),
         },
         Kind::Runner => completed_problem(one("runners", table.into()), session),
-        Kind::Dataset => match &table["test_cases"] {
-            // `[[test_cases.assert]]` alone is about a case that stands before it.
-            Value::Table(case) => case_problem(case.clone(), session),
-            _ => dataset_problem("toml", &block.text(), session),
+        // `[[test_cases.assert]]` alone is about a case that stands before it.
+        Kind::Dataset => match table["test_cases"].as_table() {
+            Some(case) => case_problem(case.clone(), session),
+            None => dataset_problem("toml", &block.text(), session),
         },
         Kind::Case => case_problem(table, session),
         Kind::World => with_file(session, &format!("{NAME}.toml"), &block.text(), |name| {
@@ -218,7 +218,7 @@ fn cases(kind: &str, file: &str) -> String {
     };
     let cases: Vec<Json> = (1..=8).map(case).collect();
     match file.rsplit('.').next() {
-        Some("jsonl") => cases.iter().map(|it| format!("{it}\n")).collect(),
+        Some("jsonl") => cases.iter().flat_map(|it| [it.to_string(), "\n".to_owned()]).collect(),
         Some("toml") => toml::to_string(&json!({ "test_cases": cases })).unwrap(),
         // YAML reads JSON.
         _ => format!("{}\n", Json::Array(cases)),
@@ -259,8 +259,8 @@ fn dataset_file_problem(name: &str, session: &Session<'_>) -> Option<String> {
 /// One value, or one in each line.
 fn json_problem(text: &str) -> Option<String> {
     let whole = serde_json::from_str::<Json>(text);
-    let lines = text.lines().filter(|it| !it.trim().is_empty());
-    let wrong = lines.filter_map(|it| serde_json::from_str::<Json>(it).err()).next();
+    let mut lines = text.lines().filter(|it| !it.trim().is_empty());
+    let wrong = lines.find_map(|it| serde_json::from_str::<Json>(it).err());
     whole.is_err().then_some(wrong?.to_string())
 }
 

@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    io::{self, Write as _},
     os::unix::process::{CommandExt as _, ExitStatusExt as _},
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -122,7 +123,8 @@ impl<'p> Session<'p> {
         let without = block.says("needs") == Some("sandbox")
             && self.probity(&["sandbox", "doctor"]).code != 0;
         if without {
-            eprintln!("{}:{}: skipped, there is no sandbox", self.page.name, block.line);
+            let place = format!("{}:{}", self.page.name, block.line);
+            let _ = writeln!(io::stderr(), "{place}: skipped, there is no sandbox");
         }
         !without
     }
@@ -211,7 +213,11 @@ impl<'p> Session<'p> {
         let (printed, ended) = (top.join("printed"), top.join("ended"));
         let out = fs::File::create(&printed).unwrap();
         let script = format!("trap 'pwd > \"$ENDED\"' EXIT\n{text}");
-        let path = format!("{}:{}", top.join("bin").display(), std::env::var("PATH").unwrap());
+        let path = format!(
+            "{}:{}",
+            top.join("bin").display(),
+            std::env::var_os("PATH").unwrap().display()
+        );
         let mut child = Command::new("bash")
             .args(["-c", &script])
             .current_dir(&*folder)
@@ -314,7 +320,7 @@ fn difference(expected: &[String], actual: &[String]) -> String {
     let end =
         expected.iter().rev().zip(actual.iter().rev()).take_while(|(a, b)| fits(a, b)).count();
     let lines = |sign: &str, lines: &[String]| -> String {
-        lines[..lines.len() - end].iter().map(|it| format!("{sign} {it}\n")).collect()
+        lines[..lines.len() - end].iter().flat_map(|it| [sign, " ", it, "\n"]).collect()
     };
     lines("-", expected) + &lines("+", actual)
 }
