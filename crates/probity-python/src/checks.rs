@@ -26,12 +26,12 @@ pub(crate) enum Texts {
 
 impl Texts {
     /// What comes of each text: an answer, or a list of them.
-    pub(crate) fn answer<'py, A: Serialize>(
+    pub(crate) fn answer<A: Serialize>(
         self,
-        py: Python<'py>,
+        py: Python<'_>,
         named: Option<usize>,
         work: impl Fn(&str) -> A + Sync,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Bound<'_, PyAny>> {
         match self {
             Self::One(text) => {
                 let value = py.detach(|| serde_json::to_value(work(&text)));
@@ -173,10 +173,10 @@ pub(crate) fn check_command<'py>(
 /// The command in replies; none where there is none.
 #[pyfunction]
 #[pyo3(signature = (reply, threads = None))]
-pub(crate) fn extract_command<'py>(
-    py: Python<'py>,
+pub(crate) fn extract_command(
+    py: Python<'_>,
     reply: Texts,
     threads: Option<usize>,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<Bound<'_, PyAny>> {
     reply.answer(py, threads, |text| extract::extract(text).map(|it| it.command.into_owned()))
 }

@@ -31,7 +31,7 @@ pub(crate) fn load_cases<'py>(
         let (mut cases, mut problems) = (Vec::new(), Vec::new());
         dataset::read(&[&path], &check, &mut |item| match item {
             Item::Case(at) => {
-                cases.push(json!({ "id": at.case.id, "line": at.line, "case": at.case }))
+                cases.push(json!({ "id": at.case.id, "line": at.line, "case": at.case }));
             }
             Item::Problem(problem) if problem.severity == Severity::Error => problems.push(problem),
             Item::Problem(_) => {}

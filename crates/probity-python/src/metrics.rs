@@ -50,23 +50,23 @@ impl Pairs {
     }
 
     /// The score of each text: the best one over its references.
-    fn best<'py>(
+    fn best(
         self,
-        py: Python<'py>,
+        py: Python<'_>,
         named: Option<usize>,
         score: impl Fn(&str, &str) -> Option<f64> + Sync,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Bound<'_, PyAny>> {
         self.scores(py, named, |text, references| {
             references.iter().filter_map(|it| score(text, it)).reduce(f64::max)
         })
     }
 
-    fn scores<'py>(
+    fn scores(
         self,
-        py: Python<'py>,
+        py: Python<'_>,
         named: Option<usize>,
         score: impl Fn(&str, &[String]) -> Option<f64> + Sync,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Bound<'_, PyAny>> {
         let scores =
             py.detach(|| map(&self.pairs, threads(named), |(text, it)| score(text, it.as_slice())));
         match self.is_batch {

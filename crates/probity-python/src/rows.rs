@@ -28,7 +28,7 @@ pub(crate) fn take_raised(raised: &Raised) -> Option<PyErr> {
 /// Rows, read as lines: each is a dict, or a text that is one line of JSON. The interpreter is attached to for a portion
 /// of them at a time.
 pub(crate) struct Rows {
-    rows: Py<PyIterator>,
+    source: Py<PyIterator>,
     portion: Vec<u8>,
     at: usize,
     count: usize,
@@ -38,9 +38,9 @@ pub(crate) struct Rows {
 
 impl Rows {
     pub(crate) fn new(rows: &Bound<'_, PyAny>, raised: &Raised) -> PyResult<Self> {
-        let rows = rows.try_iter()?.unbind();
+        let source = rows.try_iter()?.unbind();
         Ok(Self {
-            rows,
+            source,
             portion: Vec::new(),
             at: 0,
             count: 0,
@@ -52,7 +52,7 @@ impl Rows {
     fn fill(&mut self, py: Python<'_>) -> PyResult<()> {
         self.portion.clear();
         self.at = 0;
-        let mut rows = self.rows.bind(py).clone();
+        let mut rows = self.source.bind(py).clone();
         for _ in 0..MOST_ROWS {
             let Some(row) = rows.next() else {
                 self.ended = true;

@@ -75,10 +75,7 @@ pub(crate) fn load_run(py: Python<'_>, name: &str, store: Option<PathBuf>) -> Py
 /// All runs of a store, the latest first.
 #[pyfunction]
 #[pyo3(signature = (store = None))]
-pub(crate) fn list_runs<'py>(
-    py: Python<'py>,
-    store: Option<PathBuf>,
-) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn list_runs(py: Python<'_>, store: Option<PathBuf>) -> PyResult<Bound<'_, PyAny>> {
     let runs = py.detach(|| {
         let (store, _) = guest::store(store).map_err(failed)?;
         open(&store)?.runs().map_err(told)
