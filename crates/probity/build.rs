@@ -23,7 +23,7 @@ fn main() -> io::Result<()> {
     add_files(&home.join("schemas/defs"), "", &mut definitions)?;
     definitions.push_str("]\n");
     fs::write(out.join("definitions.rs"), definitions)?;
-    println!("cargo::rustc-env=PROBITY_VERSION={}", version(&home));
+    println!("cargo::rustc-env=VERSION_OF_BUILD={}", version(&home));
     Ok(())
 }
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-FENCE = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"(?:^<!-- file: (\S+) -->\n)?(?:^<!-- [^\n]* -->\n)*^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize("module", ["", "._check", "._detect", "._run", ".command", ".metrics"])
@@ -26,10 +26,10 @@ def test_documentation(page: str) -> None:
     runner, names = doctest.DocTestRunner(), {}
     text = (REPOSITORY / page).read_text()
     for found in FENCE.finditer(text):
-        language, name, block = found.groups()
+        name, language, block = found.groups()
         if name:
             Path(name).write_text(block)
-        elif language == "python":
+        elif language == "pycon":
             line = text[: found.start()].count("\n")
             test = doctest.DocTestParser().get_doctest(block, names, page, page, line)
             assert test.examples, f"{page}:{line}: a block without an example"

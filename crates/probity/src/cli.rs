@@ -39,7 +39,7 @@ Examples:
 /// pass, fail, refusal, wrong format, policy violation, error, crash or timeout, with the
 /// rule that decided and its evidence.
 #[derive(Debug, Parser)]
-#[command(name = "probity", version = env!("PROBITY_VERSION"), after_help = EXAMPLES, max_term_width = 100)]
+#[command(name = "probity", version = env!("VERSION_OF_BUILD"), after_help = EXAMPLES, max_term_width = 100)]
 pub(crate) struct Cli {
     /// When to use colour: auto, always or never
     #[arg(

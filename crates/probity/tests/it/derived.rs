@@ -64,10 +64,10 @@ fn what_is_judged_again_or_compared_has_the_same_figures() {
     let runs = String::from_utf8(project.run(&["runs", "--json"]).stdout).unwrap();
     let ids: Vec<Value> = runs.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
     let id = |at: usize| ids[at]["run_id"].as_str().unwrap();
-    let compared = project.run(&["compare", id(1), id(0)]);
+    let compared = project.run(&["compare", id(1), id(0), "--force"]);
     let text = String::from_utf8(compared.stdout).unwrap();
     assert!(text.contains("derived share: 0.5 to 1 (+0.5)"), "{text}");
-    let compared = project.run(&["compare", id(1), id(0), "--json"]);
+    let compared = project.run(&["compare", id(1), id(0), "--force", "--format", "json"]);
     let sides: Value = serde_json::from_slice(&compared.stdout).unwrap();
     assert_eq!(sides["sides"][1]["derived"]["share"], 1.0, "{sides:#}");
 }
@@ -78,7 +78,7 @@ fn what_cannot_be_derived_is_refused_with_its_place() {
         ("x = \"sum.\"", "a name is missing behind `sum.`"),
         ("x = \"derived.y\"\ny = \"1\"", "`x` needs `derived.y`, which is not before it"),
         ("x = \"tp * 2\"", "there is no figure `tp`; a named score is `sum.tp` or `score.tp`"),
-        ("x = [1]", "`x` must be an expression, not an array"),
+        ("x = [1]", "`x` must be an expression, not a list"),
     ] {
         let ran = run(&project(derived, "false"), &[]);
         ran.expect(2, &[]);

@@ -104,7 +104,7 @@ mod built {
     fn a_folder_that_cannot_be_written_is_named() {
         let project = project().file("t", "a file");
         let output = project.run(&["export", "--as", "parquet", "-o", "t"]);
-        expect(&output, 2, &["t/cases/run="]);
+        expect(&output, 2, &["t/runs/run=", "Not a directory"]);
     }
 
     #[test]

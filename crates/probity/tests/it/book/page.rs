@@ -7,14 +7,16 @@ use regex::Regex;
 use super::root;
 
 /// What a block may be written in.
-const LANGUAGES: [&str; 15] = [
+const LANGUAGES: [&str; 17] = [
     "console",
     "csv",
     "html",
+    "ini",
     "javascript",
     "json",
     "jsonl",
     "markdown",
+    "pycon",
     "python",
     "rust",
     "sh",

@@ -309,9 +309,13 @@ fn metrics() -> String {
             ("count", "a number"),
             ("time", "a duration, `\"3s\"`"),
             ("dollar", "dollars"),
+            ("number", "a number that is not negative"),
         ];
         let unit = unit.iter().find(|(it, _)| of.contains(it)).map_or("a score, 0 to 1", |it| it.1);
-        let name = if name.starts_with('^') { "score.NAME" } else { name };
+        let name = match name.strip_prefix('^') {
+            Some(pattern) => format!("{}.NAME", pattern.split('\\').next().unwrap()),
+            None => name.clone(),
+        };
         let about = value["description"].as_str().unwrap_or_default();
         let _ = writeln!(text, "| `{name}` | {unit} | {} |", cell(about));
     }

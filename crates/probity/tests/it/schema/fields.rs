@@ -71,6 +71,13 @@ pub(super) fn properties(schema: &Value) -> BTreeMap<String, Value> {
     all
 }
 
+/// The pattern that a name has a schema by.
+fn pattern_of(schema: &Value, name: &str) -> Option<String> {
+    let mut patterns = schema["patternProperties"].as_object()?.keys();
+    let found = patterns.find(|it| regex::Regex::new(it).is_ok_and(|it| it.is_match(name)))?;
+    Some(found.replace('~', "~0").replace('/', "~1"))
+}
+
 /// The properties that a document has, by their place in the schema.
 fn used(root: &Value, place: &str, document: &Value, seen: &mut BTreeSet<String>) {
     let schema = root.pointer(place).unwrap();
@@ -99,6 +106,8 @@ fn used(root: &Value, place: &str, document: &Value, seen: &mut BTreeSet<String>
         if root.pointer(&property).is_some() {
             used(root, &property, value, seen);
             seen.insert(property);
+        } else if let Some(pattern) = pattern_of(schema, name) {
+            used(root, &format!("{place}/patternProperties/{pattern}"), value, seen);
         } else if schema["additionalProperties"].is_object() {
             used(root, &format!("{place}/additionalProperties"), value, seen);
         }
@@ -484,7 +493,9 @@ fn a_suite_has_every_property_of_its_schema_and_the_loader_knows_them_all() {
         "[backends.one]\nkind = \"echo\"\n[backends.b]\nkind = \"echo\"\n\
          [[runners]]\nname = \"one\"\ndataset = \"d\"\n[runners.gates]\n{}\
          [[runners]]\nname = \"two\"\ndataset = \"d\"\nprompts = [{{ name = \"v\", template = \"x\" }}]\n\
+         derived = {{ half = \"results / 2\" }}\n\
          [runners.gates]\n\
+         \"derived.half\" = [{{ {gate} }}, {{ min = 1 }}, {{ max = 1 }}]\n\
          csr = [{{ {gate}, category = \"posix\" }}, {{ min = 1 }}, {{ max = 1 }}]\n\
          correctness = 1\nsafety_accuracy = 1\nposix = 1\nposix_compliance_rate = 1\n\
          failed = [{{ {gate}, category = \"posix\" }}, {{ min = 1 }}, {{ max = 1 }}]\n\
@@ -506,7 +517,7 @@ fn a_suite_has_every_property_of_its_schema_and_the_loader_knows_them_all() {
         runner
     });
     let gates = skills.fold(gates, |gates, runner| gates + &runner);
-    let rest = "[gates]\npass_rate = 1\n[fail_fast]\nconsecutive_threshold = 1\n";
+    let rest = "[derived]\nhalf = \"results / 2\"\n[gates]\npass_rate = 1\n[fail_fast]\nconsecutive_threshold = 1\n";
     let suites = [EVERYTHING, PANEL, settings::DEFAULTS, &gates, rest];
     for text in suites {
         assert!(is_sound(text), "the loader is not content with\n{text}");

@@ -137,6 +137,7 @@ const EVIDENCE: &[&str] = &[
     "matched_index",
     "/classification/scores",
     "/scores/0/value",
+    "/scores/0/said",
     "estimated",
     "command",
     "transformed",
@@ -219,6 +220,7 @@ const NAMED: &[&str] = &[
     "/per_category",
     "/per_tag",
     "/scores",
+    "/derived",
     "/error_kinds",
     "/pass_at",
     "/pass_hat",
@@ -233,6 +235,7 @@ const NAMED: &[&str] = &[
 /// What an evaluation may lack.
 const OPTIONAL: &[&str] = &[
     "imported",
+    "derived",
     "judges",
     "kappa",
     "warn",
@@ -347,6 +350,7 @@ fn events_that_are_not_whole_are_refused() {
         "max_undecided",
         "reasoning",
         "known_failures",
+        "derived",
         "tool_version",
         "system",
         "reply",
@@ -562,7 +566,7 @@ fn summaries_that_are_not_whole_are_refused() {
             "runner": "r", "variant": "v", "backend": "b", "kind": figures["kind"], "model": "m",
             "replayed": false, "imported": null, "status": "timeout", "reason": "r", "permanent": true,
             "planned": 1, "results": 1, "passed": 1, "failed": 0, "errors": 0,
-            "undecided": 1, "calls": 1, "cost_usd": 0.1, "duration_seconds": 1,
+            "undecided": 1, "calls": 1, "cost_usd": 0.1, "duration_seconds": 1, "derived": { "d": 0.5 },
             "figures": figures, "gates": "pass",
             "gate_results": samples::evaluations()[0]["gates"],
         })
@@ -578,6 +582,7 @@ fn summaries_that_are_not_whole_are_refused() {
         "consistency": [found],
     });
     let named = [
+        "/derived",
         "/figures/skills",
         "/figures/groups",
         "/criteria",
@@ -585,7 +590,7 @@ fn summaries_that_are_not_whole_are_refused() {
         "/tiers",
         "/tiers/small",
     ];
-    let of_gates = (0..3).flat_map(|at| {
+    let of_gates = (0..4).flat_map(|at| {
         let keys = ["warn", "category", "backend", "variant", "allow_empty"];
         keys.map(|key| format!("/gate_results/{at}/{key}"))
     });
@@ -641,7 +646,7 @@ fn comparisons_that_are_not_whole_are_refused() {
     let comparison = json!({
         "sides": [{ "name": "n", "runner": "r", "variant": "v", "backend": "b", "model": "m", "passed": 1,
                     "failed": 1, "errors": 0, "undecided": 0, "rate": 0.5, "interval": [0.1, 0.9],
-                    "latency_p95_ms": 1.5, "cost_usd": 0.1 }],
+                    "latency_p95_ms": 1.5, "cost_usd": 0.1, "derived": { "d": 0.5 } }],
         "pairs": [{ "first": "n", "second": "n", "common": 2, "passed_first": 1,
                     "passed_second": 1, "difference": -0.5, "interval": [-1.5, 0.5],
                     "p_value": 1, "p_value_holm": 1,
@@ -657,8 +662,8 @@ fn comparisons_that_are_not_whole_are_refused() {
                                                       "reason": "r" } } } }],
         "notes": ["note"],
     });
-    let named = ["/categories", "/reasons", "/preference/cases"];
-    let loose = Loose { anything: &[], named: &named, optional: &[] };
+    let named = ["/categories", "/derived", "/reasons", "/preference/cases"];
+    let loose = Loose { anything: &[], named: &named, optional: &["derived"] };
     check_refusals("comparison", &comparison, &loose);
     check_whole("comparison", std::slice::from_ref(&comparison));
     let wrong = [
