@@ -38,6 +38,12 @@ if ! command -v python3 >/dev/null || ! command -v node >/dev/null; then
   as_root apt-get update -qq
   as_root apt-get install -y -qq python3 nodejs
 fi
+# Workers are tested with a real NATS server.
+if ! command -v nats-server >/dev/null; then
+  step 'installing a NATS server'
+  as_root apt-get update -qq
+  as_root apt-get install -y -qq nats-server
+fi
 # What the browser checks pages with comes from npm.
 if [ $quick = false ] && ! command -v npm >/dev/null; then
   step 'installing npm'

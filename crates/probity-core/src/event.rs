@@ -74,6 +74,16 @@ pub enum Event {
         /// What is waited for.
         reason: String,
     },
+    /// Calls for workers wait: there is no way to them, or nobody who does them.
+    WorkersPaused {
+        /// What is waited for.
+        reason: String,
+    },
+    /// They are carried out again.
+    WorkersResumed {
+        /// What is there again.
+        reason: String,
+    },
     /// A backend failed the same way too often, and its lane ends.
     BackendTripped {
         /// The lane, by its place in `run-started`.
@@ -132,7 +142,10 @@ impl Event {
             Self::CaseFinished { record, .. } => record.text_bytes(),
             Self::AttemptFailed { error, .. } => error.message.len(),
             Self::BackendTripped { reason, error, .. } => reason.len() + error.len(),
-            Self::BackendPaused { reason, .. } | Self::CancelStarted { reason } => reason.len(),
+            Self::BackendPaused { reason, .. }
+            | Self::WorkersPaused { reason }
+            | Self::WorkersResumed { reason }
+            | Self::CancelStarted { reason } => reason.len(),
             Self::RunStarted { .. }
             | Self::CaseStarted(_)
             | Self::CaseAborted { .. }

@@ -254,7 +254,7 @@ pub enum Unchanged {
 }
 
 /// An execution that a case asks for: all that its result depends on.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExecutionCall {
     /// The worlds.
     pub worlds: Vec<WorldRef>,
@@ -276,7 +276,7 @@ pub struct ExecutionCall {
 }
 
 /// The code of a reply as a file of a world.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnswerFile {
     /// Where.
     pub path: String,

@@ -151,6 +151,9 @@ pub struct CaseRecord {
     pub cost_usd: Option<f64>,
     /// Calls that were made.
     pub calls: u32,
+    /// The worker that made the last one, where it was not the run itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worker: Option<String>,
     /// The calls that failed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<FailedAttempt>,

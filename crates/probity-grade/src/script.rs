@@ -37,6 +37,11 @@ pub struct ScorerCall {
 }
 
 impl ScorerCall {
+    /// Somebody who is asked about an output that is there already.
+    pub fn outside(scorer: Scorer) -> Self {
+        Self { scorer, config: None, turn: None, transform: None }
+    }
+
     /// Which code is asked and what it is told, as it is recorded: an answer to another question
     /// is none to this one.
     pub fn question(&self) -> String {

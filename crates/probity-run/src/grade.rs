@@ -33,6 +33,8 @@ pub(crate) struct Spent {
     pub(crate) limit: Duration,
     pub(crate) started_ms: i64,
     pub(crate) elapsed: Duration,
+    /// The worker that asked last for the case itself.
+    pub(crate) worker: Option<String>,
 }
 
 /// What a case used and asked, when it is at its end.
@@ -208,6 +210,7 @@ pub(crate) fn record(
         usage: spent.usage,
         cost_usd: spent.cost_usd,
         calls: spent.calls,
+        worker: spent.worker,
         failures: spent.failures,
         started_ms: spent.started_ms,
         elapsed_ms: millis(spent.elapsed),

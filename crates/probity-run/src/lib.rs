@@ -8,6 +8,7 @@
 pub mod backend;
 mod budget;
 pub mod calibrate;
+pub mod carrier;
 pub mod clock;
 mod consent;
 pub mod decide;

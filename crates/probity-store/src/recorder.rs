@@ -312,6 +312,8 @@ impl Writer<'_> {
             | Event::AttemptFailed { .. }
             | Event::BackendPaused { .. }
             | Event::BackendTripped { .. }
+            | Event::WorkersPaused { .. }
+            | Event::WorkersResumed { .. }
             | Event::CancelStarted { .. } => Ok(()),
         }
     }

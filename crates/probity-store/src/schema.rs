@@ -227,10 +227,15 @@ const MIGRATIONS: &[&str] = &[
         WHERE NOT EXISTS (SELECT 1 FROM lane_tags t WHERE t.lane = NEW.lane AND t.tag = value);
     END;
     ",
+    // Calls may be made by workers on other machines.
+    "
+    ALTER TABLE results ADD COLUMN worker TEXT;
+    UPDATE results SET facts_sum = NULL;
+    ",
 ];
 
 /// The newest format that this program knows.
-const KNOWN: i64 = 11;
+const KNOWN: i64 = 12;
 
 /// What a database of ours holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -75,7 +75,14 @@ fn record(case_id: &str, verdict: Verdict) -> CaseRecord {
         usage: Usage { input_tokens: Some(3), output_tokens: Some(4), ..Usage::default() },
         cost_usd: Some(0.25),
         calls: 2,
-        failures: vec![FailedAttempt { attempt: 1, error, latency_ms: 5, retry_in_ms: Some(2000) }],
+        worker: Some("w-1".to_owned()),
+        failures: vec![FailedAttempt {
+            attempt: 1,
+            error,
+            latency_ms: 5,
+            retry_in_ms: Some(2000),
+            worker: Some("w-2".to_owned()),
+        }],
         started_ms: 1_794_736_800_000,
         elapsed_ms: 2017,
         class: if failed { Class::Error } else { Class::Pass },
@@ -269,7 +276,8 @@ fn read_as(older: &str) -> CaseRecord {
     let connection = rusqlite::Connection::open(&path).unwrap();
     connection
         .execute_batch(
-            "DROP TRIGGER tags_of_result; DROP TABLE lane_tags;
+            "ALTER TABLE results DROP COLUMN worker;
+             DROP TRIGGER tags_of_result; DROP TABLE lane_tags;
              DROP TABLE remarks;
              UPDATE scores SET kind = kind || ' figure' WHERE named;
              ALTER TABLE scores DROP COLUMN named;
@@ -290,6 +298,7 @@ fn read_as(older: &str) -> CaseRecord {
 /// A result without what a conversation is made of.
 fn before_conversations() -> CaseRecord {
     let mut record = full();
+    record.worker = None;
     let asked = &mut record.asked[0];
     (asked.turn, asked.tool_calls, asked.logprobs) = (None, Vec::new(), None);
     (asked.reasoning, asked.stop_reason) = (None, None);
@@ -404,7 +413,8 @@ fn a_store_without_a_table_of_tags_gets_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.db");
     run_with_tags(&path, "first", &["x"]);
-    let older = "DROP TRIGGER tags_of_result; DROP TABLE lane_tags; PRAGMA user_version = 10;";
+    let older = "ALTER TABLE results DROP COLUMN worker; DROP TRIGGER tags_of_result; \
+                 DROP TABLE lane_tags; PRAGMA user_version = 10;";
     rusqlite::Connection::open(&path).unwrap().execute_batch(older).unwrap();
     assert_eq!(with_tag(&Reader::open(&path).unwrap(), "x"), ["first"]);
     run_with_tags(&path, "second", &["y"]);

@@ -38,6 +38,7 @@ fn record(assertions: &Value, asked: Vec<Asked>, scores: Vec<Score>) -> CaseReco
         usage: Usage::default(),
         cost_usd: None,
         calls: 1,
+        worker: None,
         failures: Vec::new(),
         started_ms: 0,
         elapsed_ms: 0,

@@ -248,6 +248,11 @@ impl Http {
         }
     }
 
+    /// Whether requests are made of more of a case than what it asks.
+    pub(super) fn is_told_of_cases(&self) -> bool {
+        matches!(self.language, Language::Custom(_))
+    }
+
     /// What a case brings into a request beside what it asks, where that can be anything.
     pub(super) fn own_values(&self, case: &TestCase) -> Option<Value> {
         match &self.language {

@@ -5,7 +5,7 @@ mod custom;
 mod function;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     ffi::{OsStr, OsString},
     path::{Path, PathBuf},
 };
@@ -35,7 +35,11 @@ use crate::{
     redact::Redactor,
 };
 
+/// What stands for the value of a variable that workers have.
+const ELSEWHERE: &str = "elsewhere";
+
 /// What all backends of a run have in common.
+#[derive(Clone, Copy)]
 pub struct BackendFactory<'a> {
     /// The client that asks servers.
     pub client: &'a Client,
@@ -290,6 +294,49 @@ impl BackendFactory<'_> {
         let backend = self.backend(config, Wire::Embedded(embedded), None, not_applied);
         // Nobody asks for money.
         Ok(Backend { model: Some(model), reports_cost: true, ..backend })
+    }
+
+    /// A backend that workers ask: keys and credentials may be theirs alone, and so may the model of one that is `embedded`.
+    pub fn open_elsewhere(
+        &self,
+        config: &BackendConfig,
+        open: fn(&BackendFactory<'_>, &BackendConfig) -> Result<Backend, BackendError>,
+    ) -> Result<Backend, BackendError> {
+        let mut variables = self.variables.clone();
+        let mut lacking = BTreeSet::new();
+        loop {
+            let factory = BackendFactory { variables: &variables, ..*self };
+            let names: Vec<String> = match open(&factory, config) {
+                Ok(backend) => {
+                    let most = || self.settings.max_concurrency;
+                    let max_concurrency = config.max_concurrency.unwrap_or_else(most);
+                    return Ok(Backend { max_concurrency, ..backend });
+                }
+                Err(
+                    BackendError::NoKey { variable, .. }
+                    | BackendError::Program(ProgramError::NoKey { variable, .. }),
+                ) => vec![variable],
+                Err(BackendError::NoCredentials { .. }) => {
+                    aws::CREDENTIALS.iter().map(|it| (*it).to_owned()).collect()
+                }
+                Err(BackendError::Embedded { .. }) => {
+                    let not_applied = embedded::ignored(&config.sampling);
+                    let backend = factory.backend(config, Wire::Elsewhere, None, not_applied);
+                    let most = self.settings.max_concurrency;
+                    let max_concurrency = config.max_concurrency.unwrap_or(most);
+                    return Ok(Backend { reports_cost: true, max_concurrency, ..backend });
+                }
+                Err(error) => return Err(error),
+            };
+            for name in names {
+                // One that is lacking all the same would be so for ever.
+                if !lacking.insert(name.clone()) {
+                    let backend = config.name.clone();
+                    return Err(BackendError::NoKey { backend, variable: name });
+                }
+                variables.insert(name.into(), ELSEWHERE.into());
+            }
+        }
     }
 
     fn concurrency(&self, config: &BackendConfig) -> u64 {

@@ -148,6 +148,7 @@ fn script(backend: &Backend) -> &Scripted {
         | Wire::Function(_)
         | Wire::Embedded(_)
         | Wire::Replay(_)
+        | Wire::Elsewhere
         | Wire::Echo => {
             unreachable!("these tests make scripted backends only")
         }
@@ -233,6 +234,7 @@ fn plan(backends: &[Arc<Backend>], settings: Settings, repeat: u32) -> Plan {
         ledger: None,
         cache: None,
         access: crate::backend::CacheAccess::default(),
+        executor: crate::carrier::Executor::Local,
     }
 }
 

@@ -32,6 +32,7 @@ use probity_load::{dataset, settings::Budget, suite::RunnerConfig};
 use probity_report::text::Extent;
 use probity_run::{
     backend::{Answers, Backend},
+    carrier::Executor,
     decide::Certainty,
     engine::{self, RunOutcome},
     events,
@@ -48,6 +49,7 @@ use super::{
     page::{self, About},
     project::{self, Project, Reading},
     report::{GitHub, Reports, exit_of},
+    workers::{Hands, Work},
 };
 use crate::{
     cli::run::RunArgs,
@@ -59,6 +61,8 @@ use crate::{
     signals,
 };
 use forced_exit::ForcedExit;
+use prepare::Laid;
+pub(in crate::commands) use prepare::SeatKey;
 use progress::{Board, Progress, Style};
 use resume::Earlier;
 use sinks::{Done, EventsFile, Sinks};
@@ -119,7 +123,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
         prepare::refuse_unmet(&scanned)?;
     }
     context.tell_of_cases(&scanned);
-    let (mut lanes, backends) = context.lanes(&scanned, &selection)?;
+    let Laid { mut lanes, backends, seats } = context.lanes(&scanned, &selection)?;
     refuse_idle(args, &lanes, project.settings.cache.is_some())?;
     context.refuse_unknown_prices(&lanes, &backends, &scanned)?;
     refuse_copies(&lanes, &backends)?;
@@ -152,6 +156,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
         return Err(Failure::new("no case is left to run").hint("loosen the filters"));
     }
     let cache = answers::open(&project, access, kept, printer)?;
+    let hands = Hands::reach(args, &project)?;
     let mut plan = Plan {
         run_id: String::new(),
         resumed: earlier.is_some(),
@@ -167,6 +172,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
         access,
         scorers,
         ground,
+        executor: Executor::Local,
     };
     // A path that cannot be written is found out before anything is paid for.
     let events = args.events.as_deref().map(EventsFile::create).transpose()?;
@@ -183,7 +189,11 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     plan.ledger = Some(Box::new(CallsOnDisk(ledger)));
     summary::forget(store);
     let run_id = plan.run_id.clone();
-    let outcome = context.drive(plan, recorder, events, porcelain);
+    let work = match hands {
+        Some(hands) => hands.begin(&mut plan, &seats, &project)?,
+        None => Work::alone()?,
+    };
+    let outcome = context.drive(plan, (recorder, work), events, porcelain);
     if let Some(cache) = cache {
         cache.tell_of_damage(printer);
     }
@@ -360,7 +370,7 @@ impl Context<'_> {
     fn drive(
         &self,
         plan: Plan,
-        recorder: Recorder,
+        (recorder, work): (Recorder, Work),
         events: Option<EventsFile>,
         porcelain: &mut Porcelain,
     ) -> Result<RunOutcome, Failure> {
@@ -371,23 +381,20 @@ impl Context<'_> {
         ForcedExit::of_run(args, store.to_path_buf(), planned, seen).prepare();
         let stopped = signals::run_begins();
         let store = store.to_path_buf();
-        let sinks = Sinks { recorder, store, events, progress, done, stopped: stopped.clone() };
+        let carrier = work.carrier();
+        let sinks =
+            Sinks { recorder, store, events, progress, done, stopped: stopped.clone(), carrier };
         let (sender, receiver) = events::channel(WAITING_EVENTS, WAITING_BYTES);
         let pump = thread::spawn(move || sinks.pump(receiver));
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| Failure::new("failed to start").because(error))?;
         let (rules, grace) = (project.rules, project.settings.timeouts.kill_grace);
-        let outcome = runtime.block_on(async {
+        let outcome = work.runtime().block_on(async {
             let outcome = engine::run(plan, rules, sender, stopped).await;
             // Programs that were given up are ended before we are.
             process::drained(grace + Duration::from_secs(1)).await;
             outcome
         });
-        // Tasks that wait for a server that never answers are not waited for.
-        runtime.shutdown_background();
         let written = pump.join().unwrap_or_else(|_| Err(Failure::new("the recorder failed")));
+        work.end(outcome.is_ok() && written.is_ok());
         let is_stopped = |it: &LaneStatus| matches!(it, LaneStatus::Interrupted);
         let went_on = outcome.as_ref().is_ok_and(|it| !it.lanes.iter().any(is_stopped));
         signals::run_is_over(went_on && written.is_ok());

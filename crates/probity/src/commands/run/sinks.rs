@@ -4,12 +4,13 @@ use std::{
     fs::File,
     io::{BufWriter, Write as _},
     path::{Path, PathBuf},
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
 
-use probity_core::event::{Event, Stamped};
-use probity_run::{events, plan::Plan};
+use probity_core::event::{CaseKey, Event, Stamped};
+use probity_run::{carrier::Carrier, events, plan::Plan};
 use probity_store::{Recorder, StoreError};
 use tokio::sync::watch;
 
@@ -38,6 +39,8 @@ pub(super) struct Sinks {
     pub(super) done: watch::Sender<Done>,
     /// Becomes true when the run is to be stopped.
     pub(super) stopped: watch::Receiver<bool>,
+    /// Who keeps results of calls until they are on the disk.
+    pub(super) carrier: Option<Arc<dyn Carrier>>,
 }
 
 /// What has been done and recorded.
@@ -66,6 +69,8 @@ impl Done {
             | Event::AttemptFailed { .. }
             | Event::BackendPaused { .. }
             | Event::BackendTripped { .. }
+            | Event::WorkersPaused { .. }
+            | Event::WorkersResumed { .. }
             | Event::CaseAborted { .. }
             | Event::LaneFinished { .. }
             | Event::CancelStarted { .. }
@@ -132,6 +137,12 @@ impl Sinks {
     /// Durable first, visible after.
     fn take(&mut self, batch: &[Stamped]) -> Result<(), Unwritten> {
         self.record(batch)?;
+        if let Some(carrier) = &self.carrier {
+            batch
+                .iter()
+                .filter_map(|it| ended_case(&it.event))
+                .for_each(|it| carrier.recorded(&it));
+        }
         self.done.send_modify(|done| batch.iter().for_each(|it| done.add(&it.event)));
         if let Some(EventsFile { path, file }) = &mut self.events {
             let mut write = || {
@@ -172,6 +183,26 @@ impl Sinks {
             self.progress.note("the store can be written to again");
         }
         Ok(())
+    }
+}
+
+/// The case that came to its end, or was given up.
+fn ended_case(event: &Event) -> Option<CaseKey> {
+    match event {
+        Event::CaseFinished { lane, record } => {
+            Some(CaseKey { lane: *lane, case_id: record.case_id.clone(), repeat: record.repeat })
+        }
+        Event::CaseAborted { case, .. } => Some(case.clone()),
+        Event::RunStarted { .. }
+        | Event::CaseStarted(_)
+        | Event::AttemptFailed { .. }
+        | Event::BackendPaused { .. }
+        | Event::WorkersPaused { .. }
+        | Event::WorkersResumed { .. }
+        | Event::BackendTripped { .. }
+        | Event::LaneFinished { .. }
+        | Event::CancelStarted { .. }
+        | Event::RunFinished { .. } => None,
     }
 }
 

@@ -180,6 +180,7 @@ const EVIDENCE: &[&str] = &[
     "retry_after",
     "url",
     "retry_in_ms",
+    "worker",
     "input_tokens",
     "output_tokens",
     "cached_tokens",

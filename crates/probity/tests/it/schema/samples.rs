@@ -63,7 +63,13 @@ fn error() -> CallError {
 }
 
 fn attempt() -> FailedAttempt {
-    FailedAttempt { attempt: 1, error: error(), latency_ms: 1, retry_in_ms: Some(1) }
+    FailedAttempt {
+        attempt: 1,
+        error: error(),
+        latency_ms: 1,
+        retry_in_ms: Some(1),
+        worker: Some("w".to_owned()),
+    }
 }
 
 fn usage() -> Usage {
@@ -219,6 +225,7 @@ fn records() -> Vec<CaseRecord> {
         usage: usage(),
         cost_usd: Some(0.1),
         calls: 2,
+        worker: Some(text("w")),
         failures: vec![attempt()],
         started_ms: 1,
         elapsed_ms: 1,
@@ -401,6 +408,8 @@ fn events() -> Vec<Event> {
             limit: 1,
             reason: text("wait"),
         },
+        Event::WorkersPaused { reason: text("server") },
+        Event::WorkersResumed { reason: text("back") },
         Event::BackendTripped {
             lane: 0,
             backend,
@@ -430,6 +439,8 @@ fn events() -> Vec<Event> {
             | Event::CaseStarted(_)
             | Event::AttemptFailed { .. }
             | Event::BackendPaused { .. }
+            | Event::WorkersPaused { .. }
+            | Event::WorkersResumed { .. }
             | Event::BackendTripped { .. }
             | Event::CaseFinished { .. }
             | Event::CaseAborted { .. }

@@ -147,6 +147,9 @@ impl Board {
             Event::BackendPaused { backend, for_ms, limit: _, reason } => {
                 return self.pause(backend, Duration::from_millis(*for_ms), reason, now);
             }
+            Event::WorkersPaused { reason } | Event::WorkersResumed { reason } => {
+                return Some(one_line(reason, 400));
+            }
             Event::CaseFinished { lane, record } => {
                 let case_id = record.case_id.clone();
                 let key = CaseKey { lane: *lane, case_id, repeat: record.repeat };
