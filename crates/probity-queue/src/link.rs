@@ -7,6 +7,7 @@ use std::{
 };
 
 use async_nats::{Client, ConnectOptions, Event, ServerAddr};
+use percent_encoding::percent_decode_str;
 use tokio::sync::watch;
 
 /// How to get to a server, and as whom.
@@ -172,6 +173,17 @@ impl Access {
         self.url.split(',').map(|it| plain(it.trim())).collect::<Vec<_>>().join(",")
     }
 
+    /// The user and the password that an address has.
+    fn in_url(&self) -> Option<(String, String)> {
+        let decoded = |it: &str| percent_decode_str(it).decode_utf8_lossy().into_owned();
+        self.url.split(',').find_map(|it| {
+            let (_, rest) = it.trim().split_once("://")?;
+            let (user, _) = rest.rsplit_once('@')?;
+            let (user, password) = user.split_once(':')?;
+            Some((decoded(user), decoded(password)))
+        })
+    }
+
     fn options(&self) -> Result<ConnectOptions, LinkError> {
         let mut options = ConnectOptions::new();
         if let Some(credentials) = &self.credentials {
@@ -180,8 +192,8 @@ impl Access {
             options = options.credentials(credentials).map_err(bad)?;
         } else if let Some(seed) = &self.nkey {
             options = options.nkey(seed.trim().to_owned());
-        } else if let Some((user, password)) = &self.user {
-            options = options.user_and_password(user.clone(), password.clone());
+        } else if let Some((user, password)) = self.in_url().or_else(|| self.user.clone()) {
+            options = options.user_and_password(user, password);
         } else if let Some(token) = &self.token {
             options = options.token(token.clone());
         }

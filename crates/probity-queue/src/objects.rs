@@ -8,8 +8,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::jetstream::{JetStream, JsError, at_last};
 
-/// Bytes of a chunk: well below what any server takes in a message.
+/// Bytes of a chunk, if the server takes messages of that size.
 const CHUNK: usize = 128 * 1024;
+/// What a message needs beside its body.
+const ROOM: usize = 1024;
 /// The largest body that is read.
 const LARGEST: u64 = 1 << 30;
 
@@ -48,7 +50,9 @@ impl JetStream {
         let nuid = format!("{:016x}{:016x}", fastrand::u64(..), fastrand::u64(..));
         let chunk_subject = format!("$O.{bucket}.C.{nuid}");
         let none = HeaderMap::new();
-        for chunk in body.chunks(CHUNK) {
+        let most = self.client.max_payload().saturating_sub(ROOM).max(1);
+        let length = CHUNK.min(most);
+        for chunk in body.chunks(length) {
             let chunk = Bytes::copy_from_slice(chunk);
             self.publish_at_last(&chunk_subject, &none, &chunk).await?;
         }
@@ -57,7 +61,7 @@ impl JetStream {
             bucket: bucket.to_owned(),
             nuid,
             size: body.len() as u64,
-            chunks: body.len().div_ceil(CHUNK) as u64,
+            chunks: body.len().div_ceil(length) as u64,
             digest: digest(body),
         };
         let text = serde_json::to_vec(&meta).unwrap_or_default();

@@ -245,15 +245,15 @@ pub(crate) fn timeless(project: &Project) -> Vec<Value> {
         let case = case.as_object_mut().unwrap();
         for key in ["started", "latency_ms", "elapsed_ms", "ttft_ms", "tokens_per_second", "worker"]
         {
-            case.remove(key);
+            case.shift_remove(key);
         }
         for asked in case["asked"].as_array_mut().unwrap() {
-            asked.as_object_mut().unwrap().remove("latency_ms");
+            asked.as_object_mut().unwrap().shift_remove("latency_ms");
         }
         for failed in case["failures"].as_array_mut().unwrap() {
             let failed = failed.as_object_mut().unwrap();
             for key in ["latency_ms", "retry_in_ms", "worker"] {
-                failed.remove(key);
+                failed.shift_remove(key);
             }
         }
     }
