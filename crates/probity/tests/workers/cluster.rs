@@ -1,6 +1,6 @@
 //! Three servers, of which one is lost.
 
-use std::{fmt::Write as _, net::TcpListener, time::Duration};
+use std::{net::TcpListener, time::Duration};
 
 use probity_testkit::{FakeServer, Latency, Script};
 
@@ -15,10 +15,9 @@ fn free_ports(count: usize) -> Vec<u16> {
 
 fn cluster() -> Vec<Nats> {
     let ports = free_ports(3);
-    let routes = ports.iter().fold(String::new(), |mut text, port| {
-        let _ = write!(text, "\"nats://127.0.0.1:{port}\" ");
-        text
-    });
+    let routes: Vec<String> =
+        ports.iter().map(|port| format!("\"nats://127.0.0.1:{port}\"")).collect();
+    let routes = routes.join(", ");
     ports
         .iter()
         .enumerate()
