@@ -243,15 +243,16 @@ impl Core {
     }
 
     /// Takes back a call that nobody waits for.
-    fn take_back(self: &Arc<Self>, id: CallId, waiter: Waiter) {
+    fn take_back(self: &Arc<Self>, id: CallId, waiter: &Waiter) {
         let core = Arc::clone(self);
+        let (seq, has_object) = (waiter.seq, waiter.has_object);
         self.runtime.spawn(async move {
             let cancel = core.names.cancel(&id.to_string());
             let _ = core.link.client.publish(cancel, Bytes::new()).await;
-            if let Some(seq) = waiter.seq {
+            if let Some(seq) = seq {
                 let _ = core.js.delete(&core.names.calls(), seq).await;
             }
-            if waiter.has_object {
+            if has_object {
                 let name = format!("call-{id}");
                 let _ = core.js.forget(&core.names.objects_in(), &name).await;
             }
@@ -293,7 +294,7 @@ impl Drop for Guard<'_> {
     fn drop(&mut self) {
         let waiter = self.core.books().give_up(self.id);
         if let Some(waiter) = waiter {
-            self.core.take_back(self.id, waiter);
+            self.core.take_back(self.id, &waiter);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! JetStream by plain requests, with types of our own.
+//! `JetStream` by plain requests, with types of our own.
 //!
 //! The client's own types read numbers through untagged enums, which `arbitrary_precision` of `serde_json` breaks; and all that
 //! is needed is here.
@@ -22,7 +22,7 @@ const UNAVAILABLE: u16 = 503;
 /// Why the server did not do something.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum JsError {
-    /// It cannot be reached now, or has no leader, or no JetStream.
+    /// It cannot be reached now, or has no leader, or no `JetStream`.
     #[error("the server does not answer `{0}`")]
     Silent(String),
     /// It says no.
@@ -151,10 +151,7 @@ impl JetStream {
 
     async fn ask<T: DeserializeOwned>(&self, what: &str, body: &Value) -> Result<T, JsError> {
         let subject = format!("$JS.API.{what}");
-        let payload = match body {
-            Value::Null => Bytes::new(),
-            body => body.to_string().into(),
-        };
+        let payload = if body.is_null() { Bytes::new() } else { body.to_string().into() };
         self.request(subject, Request::new().payload(payload)).await
     }
 

@@ -1,4 +1,4 @@
-//! Calls of a run, carried out by workers on other machines, through NATS JetStream.
+//! Calls of a run, carried out by workers on other machines, through NATS `JetStream`.
 //!
 //! The run stays the only one that decides. [`Coordinator`] hands calls over and brings results back; [`Worker`] takes
 //! calls, makes them, and hands results back. Both are in streams until they are done with: a call until its result is in the

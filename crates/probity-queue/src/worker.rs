@@ -202,8 +202,8 @@ impl Worker {
         Self { shop: Arc::new(shop), workshop, say }
     }
 
-    /// Works until `stop` becomes true, and brings to an end what it has begun by then.
-    pub async fn run(&self, mut stop: watch::Receiver<bool>) -> Result<(), LinkError> {
+    /// Works until `leave` becomes true, and brings to an end what it has begun by then.
+    pub async fn run(&self, mut leave: watch::Receiver<bool>) -> Result<(), LinkError> {
         let shop = &self.shop;
         let client = &shop.link.client;
         let failed = |error: async_nats::SubscribeError| LinkError::Server(error.to_string());
@@ -220,7 +220,7 @@ impl Worker {
         let mut connected = shop.link.connected.clone();
         let stopped = async {
             // A sender that is gone can no longer stop anything.
-            if stop.wait_for(|it| *it).await.is_err() {
+            if leave.wait_for(|it| *it).await.is_err() {
                 std::future::pending::<()>().await;
             }
         };
@@ -255,8 +255,8 @@ impl Worker {
         );
         shop.state().leaving = true;
         shop.beat().await;
-        for stop in pulled.values() {
-            stop.send_replace(true);
+        for puller in pulled.values() {
+            puller.send_replace(true);
         }
         while pullers.join_next().await.is_some() {}
         // Each slot comes back when its call has come to its end.
@@ -309,10 +309,9 @@ impl Worker {
                         (self.say)(&format!("doing {what} of `{}`", note.suite));
                         let (stop, stopped) = watch::channel(false);
                         pulled.insert(offer.digest.clone(), stop);
-                        let shop = self.shop.clone();
                         let digest = offer.digest.clone();
                         self.shop.state().offers.insert(digest.clone(), offer);
-                        pullers.spawn(shop.pull(digest, tool, stopped));
+                        pullers.spawn(self.shop.clone().pull(digest, tool, stopped));
                     }
                     Ok(_) => {}
                 }

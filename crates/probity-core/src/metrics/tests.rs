@@ -162,11 +162,11 @@ fn a_slow_worker_is_seen() {
     {
         let worker = Some(worker.to_owned());
         let plain = outcome(&format!("case-{at}"), 0, Verdict::Pass);
-        fold.add(ResultFacts { worker, latency_ms, ..plain });
+        fold.add(ResultFacts { latency_ms, worker, ..plain });
     }
     let failed = outcome("failed", 0, Verdict::Error);
     let (worker, error) = (Some("b".to_owned()), Some(ErrorKind::Timeout));
-    fold.add(ResultFacts { worker, error, ..failed });
+    fold.add(ResultFacts { error, worker, ..failed });
     let workers = fold.finish().workers;
     let shown: Vec<_> = workers
         .iter()

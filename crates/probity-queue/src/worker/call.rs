@@ -40,8 +40,8 @@ impl Shop {
             let _ = self.link.client.publish(reply, Bytes::from_static(TERM)).await;
             return;
         };
-        let (give_up, given_up) = oneshot::channel();
-        self.state().running.insert(token.clone(), give_up);
+        let (cancel, given_up) = oneshot::channel();
+        self.state().running.insert(token.clone(), cancel);
         let work = self.make(&message, id, tool);
         let ended = tokio::select! {
             () = work => true,
@@ -86,9 +86,9 @@ impl Shop {
                 (every, result)
             }
         };
-        let took = began.elapsed();
+        let elapsed = began.elapsed();
         self.count(&result);
-        let outcome = Outcome { wire: WIRE, worker: name, delivery, took, result };
+        let outcome = Outcome { wire: WIRE, worker: name, delivery, took: elapsed, result };
         self.still_at_it(&reply, every, self.hand_in(&run, id, outcome)).await;
         self.acknowledge(&reply).await;
     }

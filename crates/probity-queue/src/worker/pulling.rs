@@ -56,11 +56,11 @@ impl Shop {
             match self.answer(&mut answers).await {
                 Answer::Call(message) if *stop.borrow() => self.hand_back(&message).await,
                 Answer::Call(message) => {
-                    let shop = self.clone();
+                    let own = self.clone();
                     let Ok(slot) = self.slots.clone().acquire_owned().await else { return };
                     let tool = tool.clone();
                     tokio::spawn(async move {
-                        shop.work(*message, &tool).await;
+                        own.work(*message, &tool).await;
                         drop(slot);
                     });
                 }

@@ -486,6 +486,8 @@ fn check_stream(events: &[Event]) {
             Event::RunStarted { .. }
             | Event::RunFinished { .. }
             | Event::BackendPaused { .. }
+            | Event::WorkersPaused { .. }
+            | Event::WorkersResumed { .. }
             | Event::BackendTripped { .. } => {}
         }
     }

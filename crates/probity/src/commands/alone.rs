@@ -15,22 +15,22 @@ impl Hands {
     pub(super) fn reach(_: &RunArgs, _: &Project) -> Result<Option<Self>, Failure> {
         Ok(None)
     }
-
-    pub(super) fn begin(
-        self,
-        _: &mut Plan,
-        _: &[Option<SeatKey>],
-        _: &Project,
-    ) -> Result<Work, Failure> {
-        match self {}
-    }
 }
 
 /// A run that makes its calls itself.
 pub(super) struct Work(Runtime);
 
 impl Work {
-    pub(super) fn alone() -> Result<Self, Failure> {
+    pub(super) fn begin(
+        hands: Option<Hands>,
+        _: &mut Plan,
+        _: &[Option<SeatKey>],
+        _: &Project,
+    ) -> Result<Self, Failure> {
+        match hands {
+            Some(hands) => match hands {},
+            None => {}
+        }
         tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()

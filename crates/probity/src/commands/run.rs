@@ -149,9 +149,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
             access,
         });
     }
-    let is_empty_shard = porcelain.planned == 0
-        && selection.shard.is_some()
-        && scanned.iter().any(|it| it.of_all_shards > 0);
+    let is_empty_shard = is_empty_shard(&selection, &scanned, porcelain.planned);
     if porcelain.planned == 0 && !is_empty_shard {
         return Err(Failure::new("no case is left to run").hint("loosen the filters"));
     }
@@ -189,10 +187,7 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
     plan.ledger = Some(Box::new(CallsOnDisk(ledger)));
     summary::forget(store);
     let run_id = plan.run_id.clone();
-    let work = match hands {
-        Some(hands) => hands.begin(&mut plan, &seats, &project)?,
-        None => Work::alone()?,
-    };
+    let work = Work::begin(hands, &mut plan, &seats, &project)?;
     let outcome = context.drive(plan, (recorder, work), events, porcelain);
     if let Some(cache) = cache {
         cache.tell_of_damage(printer);
@@ -213,6 +208,11 @@ fn execute(args: &RunArgs, printer: &Printer, porcelain: &mut Porcelain) -> Resu
         return Ok(Exit::Success);
     }
     reported.map_err(|failure| failure.exit(Exit::Aborted))
+}
+
+/// Whether a shard has no cases while others have some.
+fn is_empty_shard(selection: &Selection, scanned: &[ScannedRunner], planned: u64) -> bool {
+    planned == 0 && selection.shard.is_some() && scanned.iter().any(|it| it.of_all_shards > 0)
 }
 
 /// Calls that are written down beside the store before they are made.

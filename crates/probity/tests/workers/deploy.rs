@@ -27,6 +27,7 @@ fn check(schema: &Value, document: &Value) {
 }
 
 /// A table with these keys and no others; those in `required` have to be there.
+#[expect(clippy::needless_pass_by_value, reason = "it is made where it is used")]
 fn table(required: &[&str], properties: Value) -> Value {
     json!({
         "type": "object", "required": required, "properties": properties,

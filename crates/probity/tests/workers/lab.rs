@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::project::Project;
 
 /// Nothing here takes longer.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Waits for a fact.
 #[track_caller]
@@ -27,7 +27,7 @@ pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// A NATS server with JetStream.
+/// A NATS server with `JetStream`.
 pub(crate) struct Nats {
     folder: tempfile::TempDir,
     child: Option<Child>,

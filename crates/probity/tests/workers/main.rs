@@ -1,5 +1,6 @@
 //! Runs whose calls are made by workers, through a real NATS server.
 #![cfg(feature = "workers")]
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 mod asking;
 mod cluster;

@@ -30,6 +30,7 @@ fn url(backend: &Backend) -> &str {
         | Wire::Program(_)
         | Wire::Function(_)
         | Wire::Embedded(_)
+        | Wire::Elsewhere
         | Wire::Replay(_)
         | Wire::Scripted(_) => {
             unreachable!("asked over HTTP")

@@ -118,9 +118,8 @@ impl Handle {
         let scoring = Scoring { scorer: Program::of(&call.scorer)?, output, context, question };
         let call = Call::Score(Box::new(scoring));
         let result = self.carry_beside(&carrier, Who::Scorers, call).await;
-        let scored = result.and_then(|result| match result {
-            CallResult::Scored(value) => Ok(value),
-            other => Err(not_done(other)),
+        let scored = result.and_then(|result| {
+            if let CallResult::Scored(value) = result { Ok(value) } else { Err(not_done(result)) }
         });
         Some(scored)
     }
@@ -133,9 +132,12 @@ impl Handle {
         let carrier = self.shared.executor.carrier(Who::Sandbox)?.clone();
         let call = Call::Execute(Box::new(Execution::of(call)));
         let result = self.carry_beside(&carrier, Who::Sandbox, call).await;
-        let executed = result.and_then(|result| match result {
-            CallResult::Executed(executed) => Ok(*executed),
-            other => Err(not_done(other)),
+        let executed = result.and_then(|result| {
+            if let CallResult::Executed(executed) = result {
+                Ok(*executed)
+            } else {
+                Err(not_done(result))
+            }
         });
         Some(executed)
     }
@@ -148,9 +150,12 @@ impl Handle {
         let carrier = self.shared.executor.carrier(Who::Sandbox)?.clone();
         let call = Call::Compare(call.clone());
         let result = self.carry_beside(&carrier, Who::Sandbox, call).await;
-        let found = result.and_then(|result| match result {
-            CallResult::Compared(found) => Ok(*found),
-            other => Err(not_done(other)),
+        let found = result.and_then(|result| {
+            if let CallResult::Compared(found) = result {
+                Ok(*found)
+            } else {
+                Err(not_done(result))
+            }
         });
         Some(found)
     }

@@ -352,6 +352,13 @@ pub(in crate::commands) enum SeatKey {
 /// How a backend is made ready.
 type Open = fn(&BackendFactory<'_>, &BackendConfig) -> Result<Backend, BackendError>;
 
+fn open_for_answers(
+    factory: &BackendFactory<'_>,
+    config: &BackendConfig,
+) -> Result<Backend, BackendError> {
+    factory.open(config)
+}
+
 /// The backends of a run, each made ready once.
 struct Bench<'c> {
     context: &'c Context<'c>,
@@ -381,7 +388,7 @@ impl<'c> Bench<'c> {
         }
         let backend = project.with_factory(&self.client, |factory| match &args.replay {
             Some(recording) => factory.open_replay(&config, recording),
-            None => self.open(factory, &config, |factory, config| factory.open(config)),
+            None => self.open(factory, &config, open_for_answers),
         });
         let backend = backend.map_err(unusable)?;
         if !backend.not_applied.is_empty() {

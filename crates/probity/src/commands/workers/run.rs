@@ -51,7 +51,7 @@ impl Hands {
     }
 
     /// Tells workers of the run, and has the plan's calls go to them.
-    pub(in crate::commands) fn begin(
+    fn begin(
         self,
         plan: &mut Plan,
         seats: &[Option<SeatKey>],
@@ -89,9 +89,17 @@ impl Hands {
 }
 
 impl Work {
-    /// A run that makes its calls itself.
-    pub(in crate::commands) fn alone() -> Result<Self, Failure> {
-        Ok(Self { runtime: runtime()?, coordinator: None })
+    /// Has workers make the plan's calls, if there is a way to them.
+    pub(in crate::commands) fn begin(
+        hands: Option<Hands>,
+        plan: &mut Plan,
+        seats: &[Option<SeatKey>],
+        project: &Project,
+    ) -> Result<Self, Failure> {
+        match hands {
+            Some(hands) => hands.begin(plan, seats, project),
+            None => Ok(Self { runtime: runtime()?, coordinator: None }),
+        }
     }
 
     pub(in crate::commands) fn runtime(&self) -> &Runtime {

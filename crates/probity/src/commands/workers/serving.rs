@@ -71,14 +71,14 @@ pub(in crate::commands) fn serve(args: &WorkerArgs, printer: &Printer) -> Result
     let color = color_of(printer);
     let say = Box::new(move |line: &str| Printer::new(color).note(line));
     let worker = Worker::new(link, names, config, Arc::new(bench), say);
-    let worked = runtime.block_on(async {
-        let worked = worker.run(stop).await;
+    let outcome = runtime.block_on(async {
+        let outcome = worker.run(stop).await;
         process::drained(KILL_GRACE).await;
-        worked
+        outcome
     });
     runtime.shutdown_background();
     signals::run_is_over(false);
-    worked.map_err(|error| Failure::new(error.to_string()).exit(Exit::Aborted))?;
+    outcome.map_err(|error| Failure::new(error.to_string()).exit(Exit::Aborted))?;
     Ok(Exit::Success)
 }
 
