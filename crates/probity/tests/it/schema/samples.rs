@@ -580,7 +580,8 @@ pub(super) fn results() -> Vec<Value> {
             "raw_response": "x", "reasoning": null, "reason": "r", "error": error(), "stop_reason": null, "model": null, "source": "backend",
             "started": "2026-01-09T12:34:56Z", "latency_ms": 1, "elapsed_ms": 1,
             "ttft_ms": 1, "tokens_per_second": 9.5,
-            "usage": usage(), "cost_usd": null, "calls": 1, "failures": [attempt()],
+            "usage": usage(), "cost_usd": null, "calls": 1, "worker": "w",
+            "failures": [attempt()],
             "verdict": "fail", "classification": classification,
             "asked": [asked(), Asked { request: conversation(), ..asked() }],
         })
