@@ -22,7 +22,7 @@ use tokio::{
 };
 
 use crate::{
-    jetstream::{JetStream, JsError, WRONG_LAST_SEQUENCE, at_last, only_once},
+    jetstream::{JetStream, JsError, WRONG_LAST_SEQUENCE, at_last, for_a_while, only_once},
     link::{Link, LinkError},
     names::{Names, last_token},
     setup::Setup,
@@ -95,10 +95,13 @@ impl Coordinator {
                 LinkError::Server(format!("{what}: {error}{said}"))
             }
         };
-        setup.ensure(&js, &names).await.map_err(failed("failed to make the streams"))?;
+        for_a_while(|| setup.ensure(&js, &names))
+            .await
+            .map_err(failed("failed to make the streams"))?;
         for offer in offers.values() {
             let config = setup.calls_consumer(&names, &offer.digest);
-            js.ensure_consumer(&names.calls(), &offer.digest, config)
+            let calls = names.calls();
+            for_a_while(|| js.ensure_consumer(&calls, &offer.digest, config.clone()))
                 .await
                 .map_err(failed("failed to make a consumer of calls"))?;
         }

@@ -9,10 +9,13 @@ use async_nats::{Client, HeaderMap, Request};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 /// How long an answer of the server is waited for.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long a server may take to come back when a run begins.
+const WHILE: Duration = Duration::from_secs(15);
 
 /// A stream has a message with that subject already.
 pub(crate) const WRONG_LAST_SEQUENCE: u32 = 10071;
@@ -338,6 +341,22 @@ where
             Err(error) if error.may_pass() => {
                 sleep(wait).await;
                 wait = (wait * 2).min(Duration::from_secs(1));
+            }
+            done => return done,
+        }
+    }
+}
+
+/// Tries as long as a server may take to come back. One that is there and lacks something is not waited for any longer.
+pub(crate) async fn for_a_while<T, F>(mut attempt: impl FnMut() -> F) -> Result<T, JsError>
+where
+    F: Future<Output = Result<T, JsError>>,
+{
+    let begun = Instant::now();
+    loop {
+        match attempt().await {
+            Err(error) if error.may_pass() && begun.elapsed() < WHILE => {
+                sleep(Duration::from_millis(200)).await;
             }
             done => return done,
         }
