@@ -78,6 +78,8 @@ step 'answers to programs'
 scripts/view-api-test
 step 'tables in other programs'
 scripts/tables-test
+step 'spans and metrics in other programs'
+scripts/otlp-test
 step 'real model'
 scripts/real-model-test
 step 'Claude Code with a real model, in the sandbox'

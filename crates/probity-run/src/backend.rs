@@ -1,5 +1,6 @@
 //! What can be asked: servers, programs, models in this process, recordings.
 
+pub mod collector;
 pub mod embedded;
 pub mod found;
 pub mod function;

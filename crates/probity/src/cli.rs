@@ -243,6 +243,7 @@ Examples:
   probity export probity.toml --as promptfoo -o promptfooconfig.yaml
   probity export k3f9x2 --as promptfoo -o results.json   then: promptfoo import results.json
   probity export k3f9x2 --as inspect-log -o logs         then: inspect view --log-dir logs
+  probity export k3f9x2 --as otlp --to http://localhost:4318
   probity export --all --as parquet -o tables            then: select * from 'tables/cases/*/*.parquet'
 
 Exit codes: 0 everything was written, 1 something could not be said, 2 nothing was written")]

@@ -52,6 +52,22 @@ pub(crate) struct ExportArgs {
     #[arg(long)]
     pub(crate) overwrite: bool,
 
+    /// With otlp: send it to this collector instead, at URL or at URL/v1/traces
+    #[arg(long, value_name = "URL", conflicts_with = "output")]
+    pub(crate) to: Option<String>,
+
+    /// With --to: the variable that holds headers, as NAME=VALUE,NAME=VALUE
+    #[arg(long, value_name = "VARIABLE", requires = "to")]
+    pub(crate) headers_env: Option<String>,
+
+    /// With otlp: each result is a trace of its own, instead of all of the run
+    #[arg(long)]
+    pub(crate) trace_per_case: bool,
+
+    /// With otlp: leave out prompts, replies and reasons
+    #[arg(long)]
+    pub(crate) no_texts: bool,
+
     /// Write here instead of to standard output; a folder where there are several files
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -89,6 +105,9 @@ pub(crate) enum ExportKind {
     OpenaiEvals,
     /// For Langfuse: traces and scores of a run, or a suite as items of a dataset
     Langfuse,
+    /// For collectors of OpenTelemetry: spans with attributes for generative AI, in OTLP/JSON, one
+    /// message per line
+    Otlp,
     /// Tables for DuckDB, Spark, Trino and others: a folder of Parquet files
     Parquet,
     /// The same tables as files of Arrow, which pandas and polars read without a copy

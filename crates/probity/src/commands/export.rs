@@ -2,6 +2,7 @@
 
 mod foreign;
 mod labels;
+mod otlp;
 #[cfg(feature = "parquet")]
 mod tables;
 
@@ -30,6 +31,7 @@ pub(super) fn run(args: &ExportArgs, printer: &Printer) -> Result<Exit, Failure>
         ExportKind::InspectLog => foreign::run(args, Tool::Inspect, printer),
         ExportKind::OpenaiEvals => foreign::run(args, Tool::OpenaiEvals, printer),
         ExportKind::Langfuse => foreign::run(args, Tool::Langfuse, printer),
+        ExportKind::Otlp => otlp::run(args, printer),
         #[cfg(feature = "parquet")]
         ExportKind::Parquet | ExportKind::Arrow => tables::run(args, printer),
         #[cfg(not(feature = "parquet"))]
