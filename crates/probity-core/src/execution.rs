@@ -12,7 +12,7 @@ pub use effect::{EffectCall, EffectFound, EffectVerdict, ExecutionUse, Likeness,
 pub use executed::{
     Ended, Entry, Executed, ExecutedIn, PathChange, PathFound, PathKind, PathState, Stream,
 };
-pub use shown::{EXECUTION_ROLE, effect_role};
+pub use shown::{EXECUTION_ROLE, LEFT_ROLE, effect_role};
 
 use crate::{criteria::Assertion, named_enum};
 
@@ -63,6 +63,9 @@ pub struct ExecutionCriteria {
     /// What may not be different afterwards.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unchanged: Option<Unchanged>,
+    /// Whether it is executed in the world that the program of the backend leaves behind, whatever the reply says.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub left_behind: bool,
 }
 
 impl ExecutionCriteria {
@@ -82,6 +85,11 @@ impl ExecutionCriteria {
             Some(ExitCode::OneOf(codes)) => Some(codes.clone()),
             Some(ExitCode::Named(AnyExit::Any)) => None,
         }
+    }
+
+    /// What is executed in the world that the program of a backend leaves behind, if that is asked for.
+    pub fn after_program(&self) -> Option<ExecutionCall> {
+        self.left_behind.then(|| self.after_work(&WorldRef::Named(USUAL_WORLD.to_owned())))
     }
 
     /// What is executed after an agent has worked, in the world that it leaves behind; `usual` is the world of a case that

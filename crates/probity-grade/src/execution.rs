@@ -8,7 +8,8 @@ use probity_core::{
     criteria::{Asks, Assertion, CriteriaProblem},
     execution::{
         ANSWER_FILE, AnswerFile, EffectCall, Ended, Executed, ExecutedIn, ExecutionCall,
-        ExecutionCriteria, ExecutionUse, Stream, TextCriteria, USUAL_TIMEOUT, WorldRef,
+        ExecutionCriteria, ExecutionUse, Stream, TextCriteria, USUAL_TIMEOUT, USUAL_WORLD,
+        WorldRef,
     },
     located::Step,
     run_result::RunResult,
@@ -83,7 +84,7 @@ impl ExecutionExpectation {
             stderr,
             paths: paths.collect(),
             criteria: criteria.clone(),
-            after_work: None,
+            after_work: criteria.left_behind.then(|| WorldRef::Named(USUAL_WORLD.to_owned())),
         }
     }
 

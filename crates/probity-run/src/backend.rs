@@ -223,7 +223,7 @@ impl Backend {
             Wire::Http(http) => http.ask(ask, limit).await?,
             // It says what was recorded, and asks nobody.
             Wire::Replay(replay) => return replay.ask(ask).map_err(Failed::from),
-            Wire::Program(program) => program.ask_and_count(ask.request, limit).await?,
+            Wire::Program(program) => program.ask_and_count(ask, limit).await?,
             Wire::Function(function) => function.ask(ask, limit).await?,
             Wire::Embedded(model) => model.ask(ask, limit).await?,
             Wire::Echo => echo(ask),
@@ -380,7 +380,8 @@ impl Backend {
         match &self.wire {
             Wire::Http(http) => http.own_values(case),
             Wire::Function(_) => Some(json!(case.prompt_vars)),
-            Wire::Program(_) | Wire::Embedded(_) | Wire::Replay(_) | Wire::Echo => None,
+            Wire::Program(program) => program.call_after(case).map(|it| json!(it.digest())),
+            Wire::Embedded(_) | Wire::Replay(_) | Wire::Echo => None,
             #[cfg(test)]
             Wire::Scripted(_) => None,
         }

@@ -32,6 +32,7 @@ const KNOWN: &[&str] = &[
     "stderr",
     "paths",
     "unchanged",
+    "left_behind",
 ];
 
 /// The longest time limit.
@@ -63,7 +64,23 @@ pub(crate) fn execution(
         stderr,
         paths,
         unchanged: unchanged(&mut of),
+        left_behind: of.boolean("left_behind").unwrap_or(false),
     };
+    if criteria.left_behind {
+        let contradicts = |key: &str| {
+            format!(
+                "`{key}` does not go with `left_behind`: the program has worked in one world of its own"
+            )
+        };
+        for (key, is_set) in
+            [("file", criteria.file.is_some()), ("worlds", criteria.worlds.len() > 1)]
+        {
+            if is_set {
+                let span = of.span(key);
+                of.findings().error("contradiction", &span, contradicts(key));
+            }
+        }
+    }
     if criteria.file.is_some() && criteria.run.is_none() {
         let span = of.span("file");
         let message = "`file` goes with `run`, which says what is done with it".to_owned();

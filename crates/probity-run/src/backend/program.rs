@@ -18,12 +18,18 @@ use std::{
     time::Duration,
 };
 
-use probity_core::{failure::ErrorKind, record::CallError, request::Request};
+use probity_core::{
+    case::TestCase,
+    execution::{Executed, ExecutionCall},
+    failure::ErrorKind,
+    record::CallError,
+    request::Request,
+};
 use probity_grade::{Rules, errors::ErrorInput};
 use probity_load::suite::{BackendConfig, BackendKind, Output, Transport};
 
 use super::{
-    Failed, Reply,
+    Ask, Failed, Reply,
     silence::{is_silent, silence},
 };
 use crate::{
@@ -225,24 +231,33 @@ impl Program {
     /// If the future is dropped, the program is ended in the background; see
     /// [`process::drained`].
     pub async fn ask(&self, request: &Request, limit: Duration) -> Result<Reply, CallError> {
-        self.ask_and_count(request, limit).await.map_err(|failed| *failed.error)
+        let ask = Ask { request, repeat: 0, about: None };
+        self.ask_and_count(&ask, limit).await.map_err(|failed| *failed.error)
     }
 
     /// The same, with what a call used that came to nothing.
     pub(super) async fn ask_and_count(
         &self,
-        request: &Request,
+        ask: &Ask<'_>,
         limit: Duration,
     ) -> Result<Reply, Failed> {
-        let command = self.command(request)?;
+        let command = self.command(ask.request)?;
         let limits = Limits::new(limit, self.surroundings.kill_grace);
+        let case = ask.about.filter(|it| it.is_subject).map(|it| &*it.case);
         let finished = match &self.sandboxed {
-            Some(sandboxed) => sandboxed.run(command, limits).await,
-            None => process::run(command, limits).await,
+            Some(sandboxed) => {
+                let call = case.and_then(|case| self.call_after(case));
+                let came = sandboxed.run(command, limits, call).await;
+                came.map(|(finished, left)| (finished, Some(left)))
+            }
+            None => process::run(command, limits).await.map(|finished| (finished, None)),
         };
-        let finished = finished.map_err(|error| self.not_started(&error))?;
+        let (finished, left) = finished.map_err(|error| self.not_started(&error))?;
         match finished.end {
-            End::Itself => self.answered(&finished),
+            End::Itself => {
+                let reply = self.answered(&finished)?;
+                Ok(Reply { left_behind: left.map(|it| Box::new(self.clean_left(it))), ..reply })
+            }
             End::Time => Err(self.too_slow(&finished, limit).into()),
             End::Output => {
                 let most = limits.stdout >> 20;
@@ -250,6 +265,19 @@ impl Program {
                 Err(CallError::new(ErrorKind::Server, message).into())
             }
         }
+    }
+
+    /// What is executed in the world that it leaves behind, where a case asks for that.
+    pub(super) fn call_after(&self, case: &TestCase) -> Option<ExecutionCall> {
+        self.sandboxed.as_ref()?;
+        case.execution.as_ref()?.after_program()
+    }
+
+    /// The same without keys.
+    fn clean_left(&self, left: Result<Executed, String>) -> Result<Executed, String> {
+        let text = left.map_err(|why| self.redactor.cleaned(why))?.to_json();
+        let value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+        Executed::from_json(&self.redactor.clean_json(value).to_string())
     }
 
     fn command(&self, request: &Request) -> Result<process::Command, Failed> {

@@ -164,11 +164,14 @@ pub(super) fn input_of(asking: &Asking<'_>) -> InputDigest {
 async fn answer(work: &Answer, case: Prepared, mut handle: Handle) -> Result<Ended, Aborted> {
     let Answer { further, vars, user } = work;
     let talk = talk::Talk { case: &case, further, vars, user: user.as_deref() };
-    let reply = match talk.hold(&mut handle).await {
+    let mut reply = match talk.hold(&mut handle).await {
         Ok(reply) => reply,
         Err(unanswered) => return failed(case, None, handle, unanswered),
     };
-    judge(case, handle, Worked { reply, unfinished: None, executed: None }).await
+    let left = reply.left_behind.take().map(|it| *it);
+    let call = case.case.execution.as_ref().and_then(|it| it.after_program());
+    let executed = handle.note_left(call, left);
+    judge(case, handle, Worked { reply, unfinished: None, executed }).await
 }
 
 /// What the work on a case came to.

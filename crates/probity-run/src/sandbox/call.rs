@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use probity_core::execution::{
-    AnswerFile, Ended, Entry, Executed, ExecutedIn, ExecutionCall, FileMode, PathChange, PathFound,
-    PathKind, Stream, WorldRef,
+    AnswerFile, Ended, Entry, Executed, ExecutedIn, ExecutionCall, ExecutionCriteria, FileMode,
+    PathChange, PathFound, PathKind, Stream, WorldRef,
 };
 use probity_sandbox::{
     Command, Execution, Limits, Sandbox, Session, World,
@@ -18,6 +18,8 @@ use super::{Ground, chain};
 const KEPT: usize = 256 << 10;
 /// Changes that are recorded: more than the limits of an execution let it make.
 const MOST_CHANGES: usize = 50_000;
+/// Changes that are recorded where no case asks for them.
+const MOST_TOLD: usize = 1_000;
 /// Puts a file into a world: its path is the first argument, its content the input.
 const WRITE: &str = "mkdir -p -- \"$(dirname -- \"$1\")\" && cat > \"$1\"";
 
@@ -40,6 +42,35 @@ impl Ground {
             }
         }
         Ok(executed)
+    }
+
+    /// The one world of a call, with what the case puts into it.
+    pub(crate) fn place_of(&self, call: &ExecutionCall) -> Result<Prepared, String> {
+        let world = call.worlds.first().ok_or("there is no world to enter")?;
+        self.prepare(self.open()?, world, call)
+    }
+
+    /// Executes a call in a world that was worked in; without one only what is different there is told.
+    pub(crate) fn look_back(
+        &self,
+        session: &mut Session<'_>,
+        prepared: &Prepared,
+        call: Option<&ExecutionCall>,
+    ) -> Result<Executed, String> {
+        let sandbox = self.open()?;
+        let looking = ExecutionCriteria::default().after_work(&WorldRef::Named(String::new()));
+        let mut world = execute_in(session, prepared, call.unwrap_or(&looking), &[])?;
+        if call.is_none() {
+            world.changes.truncate(MOST_TOLD);
+        }
+        Ok(Executed {
+            call: call.map(ExecutionCall::digest).unwrap_or_default(),
+            means: sandbox.means().to_string(),
+            tools: call
+                .map(|it| self.versions.of(&it.command, sandbox, prepared))
+                .unwrap_or_default(),
+            worlds: vec![world],
+        })
     }
 
     /// A world with what the case puts into it.

@@ -9,7 +9,7 @@ use probity_core::execution::{Executed, ExecutionCall};
 use probity_sandbox::{Command, Execution, Limits, Session, Stopper, world::Prepared};
 use tokio::sync::oneshot;
 
-use super::{Ground, call::execute_in};
+use super::Ground;
 
 /// A world in which commands find what the ones before them left. It has a thread of its own, since each of them takes its
 /// time. Whoever drops it ends what runs there.
@@ -90,8 +90,7 @@ impl Drop for Visit {
 
 fn enter<'g>(ground: &'g Ground, call: &ExecutionCall) -> Result<(Prepared, Session<'g>), String> {
     let sandbox = ground.open()?;
-    let world = call.worlds.first().ok_or("there is no world to enter")?;
-    let prepared = ground.prepare(sandbox, world, call)?;
+    let prepared = ground.place_of(call)?;
     let session = sandbox.enter(&prepared).map_err(|failure| failure.to_string())?;
     Ok((prepared, session))
 }
@@ -111,16 +110,7 @@ fn fulfil(wish: Wish, ground: &Ground, prepared: &Prepared, session: &mut Sessio
             drop(waiting.send(came.map_err(|failure| failure.to_string())));
         }
         Wish::Judge { call, waiting } => {
-            let came = execute_in(session, prepared, &call, &[]).and_then(|world| {
-                let sandbox = ground.open()?;
-                Ok(Executed {
-                    call: call.digest(),
-                    means: sandbox.means().to_string(),
-                    tools: ground.versions.of(&call.command, sandbox, prepared),
-                    worlds: vec![world],
-                })
-            });
-            drop(waiting.send(came));
+            drop(waiting.send(ground.look_back(session, prepared, Some(&call))));
         }
     }
 }

@@ -95,6 +95,45 @@ echo evil 2> /dev/null >> "$0" || echo read-only"#,
     assert!(shut.accept().is_err(), "somebody came");
 }
 
+/// The execution that was recorded in a role.
+fn recorded(case: &Value, role: &str) -> Value {
+    let asked = case["asked"].as_array().unwrap().iter().find(|it| it["role"] == role);
+    let asked = asked.unwrap_or_else(|| panic!("{case}"));
+    serde_json::from_str(asked["reply"].as_str().unwrap_or_else(|| panic!("{asked}"))).unwrap()
+}
+
+#[test]
+fn what_a_program_leaves_behind_is_recorded_and_judged() {
+    let tool = Tool::new("cat > asked; cat notes.txt >> asked; echo done");
+    let backend =
+        format!("kind = \"command\"\ncommand = [\"{}\"]\nsandbox = true", tool.path().display());
+    let (_, case) = run(&project(&backend, "work"));
+    let left = recorded(&case, "left behind");
+    assert_eq!(left["worlds"][0]["changes"][0]["path"], "/home/ada/asked", "{left}");
+    let execution = |content: &str| {
+        json!({
+            "left_behind": true, "world": "empty", "files": { "notes.txt": "known\n" },
+            "run": "wc -l < asked", "stdout": "1",
+            "paths": { "asked": { "state": "created", "content": [{ "type": "contains", "value": content }] } },
+            "unchanged": true,
+        })
+    };
+    for (content, is_right) in [("known", true), ("unknown", false)] {
+        let suite = format!(
+            "[backends.b]\n{backend}\n[[runners]]\nname = \"r\"\ndataset = \"cases.jsonl\"\n"
+        );
+        let case = json!({ "id": "case", "prompt": "work", "execution": execution(content) });
+        let project = Project::new().lines("cases.jsonl", &[case]).file("probity.toml", suite);
+        let (ran, case) = run(&project);
+        assert_eq!(case["verdict"], if is_right { "pass" } else { "fail" }, "{case} {}", ran.err);
+        let executed = recorded(&case, "execution");
+        assert_eq!(
+            executed["worlds"][0]["paths"]["asked"]["path"], "/home/ada/asked",
+            "{executed}"
+        );
+    }
+}
+
 #[test]
 fn claude_in_the_sandbox_is_told_the_way_to_its_api() {
     let server = FakeServer::start(Script::default());

@@ -12,11 +12,12 @@ use std::{
     time::Duration,
 };
 
-use probity_core::execution::WorldRef;
+use probity_core::execution::{Executed, ExecutionCall, WorldRef};
 
 use probity_load::suite::{BackendConfig, HostPort, SandboxedProgram};
 use probity_sandbox::{
     Address, Command, Execution, Failure, Gateway, Limits, Openings, Stopper, World, execution,
+    world::Prepared,
 };
 
 use super::{ProgramError, Surroundings, Tool, environment};
@@ -38,6 +39,8 @@ pub(super) struct Sandboxed {
     ground: Arc<Ground>,
     world: World,
     openings: Openings,
+    /// Where the program keeps what is its own, below its home: no work of anybody.
+    own: &'static [&'static str],
 }
 
 /// The way from a world to an API.
@@ -73,15 +76,17 @@ impl Sandboxed {
         let openings = Openings { paths, gateway: Some(gateway) };
         let ground = Arc::new(Ground::new(&surroundings.env));
         let config = BackendConfig { base_url, ..config.clone() };
-        Ok(Some((Self { ground, world, openings }, config)))
+        Ok(Some((Self { ground, world, openings, own: own_places(tool) }, config)))
     }
 
-    /// Runs a program to its end. If the future is dropped, it is ended in the background.
+    /// Runs a program to its end, and executes in its world what is called for. If the future is dropped, it is ended in
+    /// the background.
     pub(super) async fn run(
         &self,
         command: process::Command,
         limits: process::Limits,
-    ) -> Result<Finished, NoProgram> {
+        call: Option<ExecutionCall>,
+    ) -> Result<(Finished, Result<Executed, String>), NoProgram> {
         let process::Command { program, args, env, stdin, room } = command;
         let failed = |why: String| NoProgram::NoSandbox { path: program.clone(), why };
         let (program, own) = own_files(&program, &env).map_err(failed)?;
@@ -93,20 +98,50 @@ impl Sandboxed {
         let stop = Arc::new(Stop::default());
         let _end = EndOnDrop(Arc::clone(&stop));
         let (ground, world, count) = (Arc::clone(&self.ground), self.world.clone(), Count::up());
+        let own = self.own;
         let work = move || {
             let failed = |why: String| NoProgram::NoSandbox { path: program.clone(), why };
             let unused = |failure| unused(&program, failure);
-            let mut prepared = ground.tree(&world).map_err(failed)?;
+            let prepared = match &call {
+                Some(call) => ground.place_of(call),
+                None => ground.tree(&world),
+            };
+            let mut prepared = prepared.map_err(failed)?;
             prepared.variables = variables(prepared.variables, &env, &openings);
             let sandbox = ground.open().map_err(failed)?;
             let mut session = sandbox.enter_with(&prepared, &openings).map_err(unused)?;
             stop.arm(session.stopper());
             let execution = session.execute(&command, None, &within(&limits)).map_err(unused)?;
+            let left = ground.look_back(&mut session, &prepared, call.as_ref());
             drop((session, room, count));
-            Ok(finished(execution, limits.stdout))
+            let left = left.map(|left| without(left, &prepared, own));
+            Ok((finished(execution, limits.stdout), left))
         };
         let lost = |error| NoProgram::Lost(std::io::Error::other(error));
         tokio::task::spawn_blocking(work).await.map_err(lost)?
+    }
+}
+
+/// What was left behind, without what the program keeps for itself.
+fn without(mut left: Executed, prepared: &Prepared, own: &[&str]) -> Executed {
+    let home = prepared.variables.get("HOME").map_or("/", String::as_str);
+    let places: Vec<String> = own.iter().map(|it| format!("{home}/{it}")).collect();
+    let is_own = |path: &str| {
+        !own.is_empty() && path.starts_with("/tmp/") || places.iter().any(|it| path.starts_with(it))
+    };
+    for world in &mut left.worlds {
+        world.changes.retain(|it| !is_own(&it.path));
+    }
+    left
+}
+
+/// Where a program keeps its settings, its memory and its logs.
+fn own_places(tool: Tool) -> &'static [&'static str] {
+    match tool {
+        Tool::Claude => &[".claude", ".cache/", ".config/", ".local/", ".npm/"],
+        Tool::Codex => &[".codex", ".cache/", ".config/", ".local/", ".npm/"],
+        Tool::Copilot => &[".copilot", ".cache/", ".config/", ".local/", ".npm/"],
+        Tool::Command => &[],
     }
 }
 

@@ -1,7 +1,9 @@
 //! How a case has commands executed. No permit of a backend is held meanwhile.
 
 use probity_core::{
-    execution::{EXECUTION_ROLE, EffectCall, EffectFound, Executed, ExecutionCall, effect_role},
+    execution::{
+        EXECUTION_ROLE, EffectCall, EffectFound, Executed, ExecutionCall, LEFT_ROLE, effect_role,
+    },
     record::{Asked, Source, Usage},
     request::Request,
 };
@@ -12,6 +14,8 @@ use crate::{grade::millis, sandbox::Visit};
 
 /// Who is asked, as it is recorded.
 const SANDBOX: &str = "sandbox";
+/// What is asked about the world that a program leaves behind.
+const LOOK: &str = "what is different now?";
 
 impl Handle {
     /// Executes what is in the reply, and records what came of it; an error says why nothing was executed.
@@ -46,6 +50,26 @@ impl Handle {
         let stored = executed.as_ref().map(Executed::to_json);
         self.note_executed(EXECUTION_ROLE.to_owned(), command, stored, began);
         executed
+    }
+
+    /// Records what a program left behind. It is what the case asks for if there is a `call`.
+    pub(crate) fn note_left(
+        &mut self,
+        call: Option<ExecutionCall>,
+        left: Option<Result<Executed, String>>,
+    ) -> Option<Result<Executed, String>> {
+        let began = Instant::now();
+        let Some(call) = call else {
+            let left = left?;
+            let stored = left.as_ref().map(Executed::to_json);
+            self.note_executed(LEFT_ROLE.to_owned(), LOOK.to_owned(), stored, began);
+            return None;
+        };
+        let nothing = || Err("the backend is no program in the sandbox".to_owned());
+        let executed = left.unwrap_or_else(nothing);
+        let stored = executed.as_ref().map(Executed::to_json);
+        self.note_executed(EXECUTION_ROLE.to_owned(), call.command, stored, began);
+        Some(executed)
     }
 
     /// Executes the command of the reply and an accepted one, and records what that shows.
