@@ -165,7 +165,11 @@ impl Lexer<'_> {
                 '>' => Token::Sign(Operator::More),
                 '=' if self.takes('=') => Token::Sign(Operator::Equal),
                 '!' if self.takes('=') => Token::Sign(Operator::Unequal),
+                // Behind a point every word is a name, such as that of a score called `or`.
                 _ if begins_name(c) => match self.name(at) {
+                    name if matches!(tokens.last(), Some((Token::Point, _))) => {
+                        Token::Name(name.to_owned())
+                    }
                     "and" => Token::Sign(And),
                     "or" => Token::Sign(Or),
                     name => Token::Name(name.to_owned()),

@@ -141,6 +141,14 @@ fn any_expression() -> impl Strategy<Value = String> {
     })
 }
 
+#[test]
+fn scores_may_be_called_like_operators() {
+    let text = "sum.or + score.and or derived.not";
+    let expression: Expression = text.parse().unwrap();
+    assert_eq!(expression.named().len(), 3);
+    assert_eq!(expression.to_string(), text);
+}
+
 proptest! {
     #[test]
     fn what_is_written_is_read_as_the_same(text in any_expression()) {
