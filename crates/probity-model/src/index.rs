@@ -8,7 +8,7 @@ use std::{
 };
 
 use percent_encoding::percent_decode_str;
-use reqwest::Url;
+use probity_http::Url;
 
 /// Where packages are when nothing else is said.
 const USUAL: &str = "https://pypi.org/simple";

@@ -6,7 +6,6 @@
 
 pub mod catalogue;
 pub mod chat;
-pub mod client;
 pub mod engine;
 pub mod gguf;
 pub mod grammar;

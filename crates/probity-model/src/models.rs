@@ -101,6 +101,9 @@ impl ModelsError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NoFolder => Some(format!("name a folder in `{VARIABLE}`")),
+            Self::Absent { name, .. } | Self::BadName { name } if is_own_file(name) => {
+                Some(format!("a file of yours is named with `file = \"{name}\"`"))
+            }
             Self::Absent { name, .. } => Some(match catalogue::Wanted::parse(name) {
                 Ok(_) => format!("get it with `probity model pull {name}`"),
                 Err(_) => format!("`probity model pull` knows {}", catalogue::known_names()),
@@ -159,8 +162,21 @@ impl Models {
         }
     }
 
-    /// What is here, by name.
+    /// What is here, by name. Parts of one model that is not here yet are one.
     pub fn list(&self) -> Result<Vec<Model>, ModelsError> {
+        let mut listed: Vec<Model> = Vec::new();
+        for model in self.files()? {
+            let same = |it: &&mut Model| it.name == model.name && it.is_unfinished;
+            match listed.last_mut().filter(same).filter(|_| model.is_unfinished) {
+                Some(before) => before.bytes += model.bytes,
+                None => listed.push(model),
+            }
+        }
+        Ok(listed)
+    }
+
+    /// Every file of a model, by name.
+    fn files(&self) -> Result<Vec<Model>, ModelsError> {
         let mut found = Vec::new();
         walk(&self.folder, "", 0, &mut found)?;
         found.sort_by(|a, b| a.name.cmp(&b.name));
@@ -171,8 +187,8 @@ impl Models {
     pub fn remove(&self, name: &str) -> Result<u64, ModelsError> {
         let path = self.path(name)?;
         let mut removed = None;
-        for model in self.list()?.iter().filter(|it| self.path(&it.name).is_ok_and(|it| it == path))
-        {
+        let is_meant = |it: &&Model| self.path(&it.name).is_ok_and(|it| it == path);
+        for model in self.files()?.iter().filter(is_meant) {
             fs::remove_file(&model.path)
                 .map_err(|source| ModelsError::Remove { path: model.path.clone(), source })?;
             removed = Some(removed.unwrap_or(0) + model.bytes);
@@ -244,6 +260,12 @@ fn walk(
     Ok(())
 }
 
+/// Whether a name looks like the path of a file, and not like one of the hub: `owner/repository/file`.
+fn is_own_file(name: &str) -> bool {
+    let is_path = name.starts_with(['.', '/', '~']) || name.matches('/').count() != 2;
+    is_path && name.to_ascii_lowercase().ends_with(ENDING)
+}
+
 /// A file without its ending, as people ask for it: those of the hub keep theirs, and a revision follows it.
 fn asked_for(name: &str) -> String {
     // At the hub, the ending may be in upper case.
@@ -294,6 +316,31 @@ mod tests {
         assert_eq!(models.remove("y").unwrap(), 1);
         assert!(matches!(models.remove("y"), Err(ModelsError::Absent { .. })));
         assert!(models.folder().join("note.txt").exists());
+    }
+
+    #[test]
+    fn an_interrupted_pull_is_listed_once_and_removed_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let models = Models::in_folder(folder.path());
+        for (file, text) in [("y.gguf.package.part", "12"), ("y.gguf.unpacked.part", "1")] {
+            fs::write(models.folder().join(file), text).unwrap();
+        }
+        let found = models.list().unwrap();
+        let shown: Vec<_> =
+            found.iter().map(|it| (it.name.as_str(), it.bytes, it.is_unfinished)).collect();
+        assert_eq!(shown, [("y", 3, true)]);
+        assert_eq!(models.remove("y").unwrap(), 3);
+        assert_eq!(models.files().unwrap(), []);
+    }
+
+    #[test]
+    fn the_path_of_a_file_in_the_place_of_a_name_is_told_apart() {
+        let models = Models::in_folder(Path::new("/models"));
+        let hint = |name: &str| models.find(name).unwrap_err().hint().unwrap_or_default();
+        for name in ["t.gguf", "./t.gguf", "/m/t.GGUF", "../t.gguf"] {
+            assert_eq!(hint(name), format!("a file of yours is named with `file = \"{name}\"`"));
+        }
+        assert!(!hint("owner/repo/small.gguf").contains("file ="));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use reqwest::Url;
+use probity_http::Url;
 use sha2::{Digest as _, Sha256};
 
 pub use self::fetch::FetchError;
@@ -204,10 +204,7 @@ pub async fn pull(pull: &Pull<'_>, tell: &mut dyn FnMut(Step)) -> Result<Pulled,
             return Ok(Pulled { name, path, sha256, is_verified: due.is_some(), was_here: true });
         }
     }
-    let fetcher = Fetcher::new().map_err(|error| PullError::Nowhere {
-        name: name.clone(),
-        tried: vec![with_causes(&error)],
-    })?;
+    let fetcher = Fetcher::new();
     let mut tried = Vec::new();
     for place in pull.places() {
         let said = place.said();

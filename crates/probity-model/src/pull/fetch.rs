@@ -7,13 +7,13 @@ use std::{
     time::Duration,
 };
 
-use reqwest::{
-    Client, Response, StatusCode, Url,
-    header::{ACCEPT_ENCODING, CONTENT_RANGE, HeaderMap, LOCATION, RANGE},
+use probity_http::{
+    Bytes, Client, Error, Method, Proxies, Request, Response, Settings, StatusCode, Target, Url,
+    header::{ACCEPT_ENCODING, CONTENT_RANGE, HeaderMap, HeaderValue, LOCATION, RANGE},
 };
+use tokio::time::timeout;
 
 use super::{Step, is_sha256};
-use crate::client::client;
 
 /// Times in a row that nothing comes before a place is given up.
 const PATIENCE: u32 = 4;
@@ -33,7 +33,7 @@ pub enum FetchError {
     Unreachable {
         /// Why.
         #[source]
-        source: reqwest::Error,
+        source: Error,
     },
     /// It answers that it will not.
     #[error("it answers with {status}")]
@@ -48,7 +48,7 @@ pub enum FetchError {
         bytes: u64,
         /// Why.
         #[source]
-        source: Option<reqwest::Error>,
+        source: Option<Error>,
     },
     /// There is more than there should be.
     #[error("it sends more than the {due} bytes that the file should have")]
@@ -109,22 +109,21 @@ enum Progress {
     Whole,
     /// The next one may do better.
     Broken {
-        source: Option<reqwest::Error>,
+        source: Option<Error>,
     },
 }
 
 impl Fetcher {
-    pub(super) fn new() -> Result<Self, reqwest::Error> {
-        let builder = || {
-            Client::builder()
-                .user_agent(concat!("probity/", env!("CARGO_PKG_VERSION")))
-                // Followed by hand: the hub says the checksum in a redirect.
-                .redirect(reqwest::redirect::Policy::none())
-                .retry(reqwest::retry::never())
-                .connect_timeout(CONNECT_LIMIT)
-                .read_timeout(SILENCE_LIMIT)
+    pub(super) fn new() -> Self {
+        let client = |proxies| {
+            Client::new(Settings {
+                most_idle: 1,
+                idle_limit: SILENCE_LIMIT,
+                connect_limit: CONNECT_LIMIT,
+                proxies,
+            })
         };
-        Ok(Self { outside: client(builder)?, loopback: client(|| builder().no_proxy())? })
+        Self { outside: client(Proxies::OfSystem), loopback: client(Proxies::Unused) }
     }
 
     /// A page of text.
@@ -134,7 +133,7 @@ impl Fetcher {
             return Err(FetchError::Status { status: response.status() });
         }
         let mut page = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
+        while let Some(chunk) = chunk(&mut response).await.map_err(unreachable)? {
             page.extend_from_slice(&chunk);
             if page.len() > LONGEST_PAGE {
                 return Err(FetchError::TooLong { due: LONGEST_PAGE as u64 });
@@ -194,12 +193,15 @@ impl Fetcher {
         let mut linked = None;
         for _ in 0..MOST_REDIRECTS {
             let client = if is_loopback(&url) { &self.loopback } else { &self.outside };
-            // Packed for the way, its length would be another.
-            let mut request = client.get(url.clone()).header(ACCEPT_ENCODING, "identity");
-            if from > 0 {
-                request = request.header(RANGE, format!("bytes={from}-"));
-            }
-            let response = request.send().await.map_err(unreachable)?;
+            let target = Target::new(&url).map_err(|_| FetchError::BadAddress)?;
+            let request = Request {
+                method: Method::GET,
+                target: &target,
+                headers: headers_from(from),
+                body: Bytes::new(),
+            };
+            let answered = timeout(SILENCE_LIMIT, client.send(request)).await;
+            let response = answered.unwrap_or(Err(Error::Silence)).map_err(unreachable)?;
             linked = linked_sha256(response.headers()).or(linked);
             if !response.status().is_redirection() {
                 return Ok((response, linked));
@@ -247,7 +249,7 @@ async fn take(
     make_room(part, total.map_or(0, |total| total.saturating_sub(had)))?;
     let mut bytes = had;
     loop {
-        let chunk = match response.chunk().await {
+        let chunk = match chunk(&mut response).await {
             Ok(Some(chunk)) => chunk,
             Ok(None) => break,
             Err(source) => return Ok(Progress::Broken { source: Some(source) }),
@@ -300,9 +302,26 @@ fn written(part: &Path, source: io::Error) -> FetchError {
     FetchError::Write { path: part.to_owned(), source }
 }
 
-fn unreachable(source: reqwest::Error) -> FetchError {
-    // Addresses of mirrors may hold a password.
-    FetchError::Unreachable { source: source.without_url() }
+fn unreachable(source: Error) -> FetchError {
+    FetchError::Unreachable { source }
+}
+
+/// What is said with the wish for a file from a byte on.
+fn headers_from(from: u64) -> HeaderMap {
+    // Packed for the way, its length would be another.
+    let mut headers =
+        HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("identity"))]);
+    if let Ok(range) = HeaderValue::try_from(format!("bytes={from}-"))
+        && from > 0
+    {
+        headers.insert(RANGE, range);
+    }
+    headers
+}
+
+/// The next piece of a file.
+async fn chunk(response: &mut Response) -> Result<Option<Bytes>, Error> {
+    timeout(SILENCE_LIMIT, response.chunk()).await.unwrap_or(Err(Error::Silence))
 }
 
 pub(super) fn length(part: &Path) -> u64 {
