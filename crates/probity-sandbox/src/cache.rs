@@ -55,7 +55,8 @@ impl Cache {
 }
 
 fn size(execution: &Execution) -> usize {
-    let Execution { end: _, stdout, stderr, changes, refused, began: _, took_us: _ } = execution;
+    let Execution { end: _, stdout, stderr, changes, ended: _, refused, began: _, took_us: _ } =
+        execution;
     let paths: usize = changes.iter().map(|change| change.path.len() + 400).sum();
     500 + stdout.bytes.len() + stderr.bytes.len() + paths + 32 * refused.len()
 }

@@ -9,7 +9,9 @@ mod mask;
 mod quiet;
 mod stdout;
 
-use probity_shell::output::{Order, Promise};
+use std::collections::BTreeSet;
+
+use probity_shell::internal::output::{One, Order, Promise};
 use serde::Serialize;
 
 pub use judge::{Judge, JudgeError};
@@ -58,8 +60,10 @@ pub struct Leniency {
     pub order: bool,
     /// The number of blanks means nothing.
     pub blanks: bool,
-    /// Numbers mean nothing, since they are mostly those of processes.
+    /// Numbers mean nothing, since they may be those of processes.
     pub processes: bool,
+    /// What exit code 1 of each says.
+    pub one: [One; 2],
 }
 
 impl Leniency {
@@ -70,7 +74,13 @@ impl Leniency {
             order: orders.contains(&Order::None) && !orders.contains(&Order::Asked),
             blanks: left.padded || right.padded,
             processes: false,
+            one: [left.one, right.one],
         }
+    }
+
+    /// The same for two runs of one command, the first or the second.
+    fn of_one(self, index: usize) -> Self {
+        Self { one: [self.one[index]; 2], ..self }
     }
 }
 
@@ -97,14 +107,8 @@ pub fn compare(left: &Execution, right: &Execution, leniency: Leniency) -> Outco
     let outputs = [left, right].map(|it| stdout::normal(&it.stdout.bytes, leniency));
     let effects = [left, right].map(|it| changes::normal(&it.changes, it.began));
     let difference = stdout::difference(&outputs[0], &outputs[1])
-        .or_else(|| changes::difference(&effects[0], &effects[1]));
-    if leniency.processes && difference.is_none() && stdout::has_numbers_only(&outputs[0]) {
-        let exact = Leniency { processes: false, ..leniency };
-        let [left, right] = [left, right].map(|it| stdout::normal(&it.stdout.bytes, exact));
-        if left != right {
-            return Outcome::Undecided("it writes nothing but numbers of processes".to_owned());
-        }
-    }
+        .or_else(|| changes::difference(&effects[0], &effects[1]))
+        .or_else(|| ended(&left.ended, &right.ended));
     if let Some(difference) = difference {
         // What was refused may have made the difference.
         let refused = left.refused.iter().chain(&right.refused).next();
@@ -113,16 +117,85 @@ pub fn compare(left: &Execution, right: &Execution, leniency: Leniency) -> Outco
             None => Outcome::Different(difference),
         };
     }
-    if outputs[0].is_empty() && effects[0].is_empty() {
+    if outputs[0].is_empty() && effects[0].is_empty() && left.ended.is_empty() {
         return Outcome::Silent;
     }
-    match class(left.end) == class(right.end) {
+    let classes = [(left, leniency.one[0]), (right, leniency.one[1])];
+    let [one, other] = classes.map(|(it, one)| class(it, one));
+    match one == other || left.end == right.end {
         true => Outcome::Same,
         false => Outcome::Different(format!(
             "the same output, but {} instead of {}",
             left.end, right.end
         )),
     }
+}
+
+/// The first process of the world that only one of them has ended, told.
+fn ended(left: &[String], right: &[String]) -> Option<String> {
+    let only =
+        |these: &[String], others: &[String]| these.iter().find(|it| !others.contains(it)).cloned();
+    let told = |it: Option<String>| it.unwrap_or_else(|| "none that the other did not".to_owned());
+    let (first, second) = (only(left, right), only(right, left));
+    let differs = first.is_some() || second.is_some();
+    differs.then(|| format!("processes that it ended: {} instead of {}", told(first), told(second)))
+}
+
+/// Programs that complained of what no sandbox lets them do: to act as root, to reach a network or a daemon. Whatever they
+/// would have done elsewhere is not seen here.
+pub(crate) fn hindered(execution: &Execution) -> BTreeSet<String> {
+    let complaints = String::from_utf8_lossy(&execution.stderr.bytes);
+    let lines = complaints.lines().filter(|it| {
+        let line = it.to_ascii_lowercase();
+        HINDRANCES.iter().any(|it| line.contains(it))
+    });
+    lines.map(complainer).collect()
+}
+
+const HINDRANCES: &[&str] = &[
+    "operation not permitted",
+    // A user or a group that the sandbox does not know.
+    "changing ownership of",
+    "changing group of",
+    "read-only file system",
+    "network is unreachable",
+    "could not resolve",
+    "couldn't resolve",
+    "name resolution",
+    "name or service not known",
+    "cannot connect",
+    "can't connect",
+    "could not connect",
+    "failed to connect",
+    "connection refused",
+    "has not been booted",
+    "must be root",
+    "must run as root",
+    "are you root",
+    "only root",
+    "not superuser",
+    "must be superuser",
+    "need to be root",
+    "you have to be root",
+    "requires root",
+    "root privilege",
+    "permission denied on key",
+    "cannot lock /etc",
+    "cannot open /etc/shadow",
+];
+
+/// Who complains: of `bash: line 1: kill: (1) - Operation not permitted`, `kill`.
+fn complainer(line: &str) -> String {
+    let mut parts = line.split(": ");
+    let first = parts.next().unwrap_or_default();
+    let is_shell = |it: &str| matches!(it.rsplit('/').next(), Some("bash" | "sh" | "dash"));
+    let name = if is_shell(first) {
+        parts.find(|it| !it.starts_with("line ")).unwrap_or(first)
+    } else {
+        first
+    };
+    let word = name.split_ascii_whitespace().next().unwrap_or_default();
+    word.rsplit('/').next().unwrap_or_default().to_owned()
 }
 
 /// How alike two effects are, from 0 to 1; nothing where neither did anything.
@@ -178,11 +251,18 @@ enum Class {
     Killed,
 }
 
-/// `1` is an answer ("none") of many utilities, and `123` is what `xargs` makes of it.
-fn class(end: End) -> Class {
-    match end {
+/// `1` is an answer ("none") of some utilities, and `123` is what `xargs` makes of it. Others that write something and end
+/// with 1 have left out a part, if they say so.
+fn class(execution: &Execution, one: One) -> Class {
+    let answers = match one {
+        One::Failed => false,
+        One::Partly => execution.stderr.total > 0,
+        One::Nothing => true,
+    };
+    match execution.end {
         // Who writes into a pipe that nobody reads is ended by signal 13.
-        End::Exit(0 | 1 | 123) | End::Signal(13) => Class::Answered,
+        End::Exit(0) | End::Signal(13) => Class::Answered,
+        End::Exit(1 | 123) if answers => Class::Answered,
         End::Exit(_) => Class::Failed,
         End::Signal(_) | End::TimedOut | End::OutOfMemory => Class::Killed,
     }

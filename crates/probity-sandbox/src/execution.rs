@@ -21,6 +21,9 @@ pub enum Command {
     },
 }
 
+/// Address space of a process. Java, Node and Go reserve many times what they use; what is used counts anyway.
+pub const ADDRESS_SPACE: u64 = 64 << 30;
+
 /// What an execution may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Limits {
@@ -50,7 +53,7 @@ impl Default for Limits {
             time: Duration::from_secs(5),
             cpu: Duration::from_secs(5),
             memory: 1 << 30,
-            space: 1 << 30,
+            space: ADDRESS_SPACE,
             disk: 64 << 20,
             file: 16 << 20,
             processes: 64,
@@ -71,6 +74,9 @@ pub struct Execution {
     pub stderr: Output,
     /// What is different in the world now, ordered by path.
     pub changes: Vec<Change>,
+    /// Processes of the world that are gone or stopped, each with what became of it.
+    #[serde(default)]
+    pub ended: Vec<String>,
     /// What the command tried and was not let do, as far as that can be seen.
     pub refused: Vec<String>,
     /// When its world was entered, in seconds since 1970: what was changed since then was changed by it.
@@ -142,6 +148,9 @@ pub struct Entry {
     pub mode: u32,
     /// Its owner and group, as the world sees them.
     pub owner: (u32, u32),
+    /// How many names a file has; 0 for what is no file. Writing to a file with several names parts it from the others, so
+    /// this only tells two worlds apart.
+    pub links: u64,
     /// Seconds since 1970 of its last change.
     pub modified: i64,
 }
@@ -165,5 +174,8 @@ pub enum EntryKind {
         target: String,
     },
     /// A pipe, a socket, a device.
-    Special,
+    Special {
+        /// Which of these.
+        what: String,
+    },
 }

@@ -90,6 +90,7 @@ pub(crate) struct Report {
     /// How much each stream carried: standard output, standard error.
     pub(crate) totals: [u64; 2],
     pub(crate) changes: Vec<Change>,
+    pub(crate) ended: Vec<String>,
     pub(crate) refused: Vec<String>,
     pub(crate) began: i64,
     pub(crate) took_us: u64,
@@ -97,11 +98,11 @@ pub(crate) struct Report {
 
 impl Report {
     pub(crate) fn with(self, streams: [Vec<u8>; 2]) -> Execution {
-        let Self { end, totals, changes, refused, began, took_us } = self;
+        let Self { end, totals, changes, ended, refused, began, took_us } = self;
         let [stdout, stderr] = streams;
         let stdout = Output { bytes: stdout, total: totals[0] };
         let stderr = Output { bytes: stderr, total: totals[1] };
-        Execution { end, stdout, stderr, changes, refused, began, took_us }
+        Execution { end, stdout, stderr, changes, ended, refused, began, took_us }
     }
 }
 

@@ -14,7 +14,7 @@ use std::{
 
 use crate::{
     cache::{Cache, Key},
-    execution::{Command, End, Execution, Limits, Look},
+    execution::{ADDRESS_SPACE, Command, End, Execution, Limits, Look},
     gateway::Gateway,
     probe::{self, Means, Obstacle},
     world::{Preparation, PrepareError, Prepared, World},
@@ -79,7 +79,7 @@ const SETUP: Limits = Limits {
     time: Duration::from_secs(30),
     cpu: Duration::from_secs(30),
     memory: 1 << 30,
-    space: 1 << 30,
+    space: ADDRESS_SPACE,
     disk: 256 << 20,
     file: 64 << 20,
     processes: 64,

@@ -22,8 +22,10 @@ pub use read::{ReadError, read};
 
 /// Whose commands run where a world does not say.
 pub const USER: &str = "ada";
-/// The number of the user whose commands run, and of the group; everything in a world belongs to them.
+/// The number of the user whose commands run; everything in a world belongs to them.
 pub const USER_ID: u32 = 1000;
+/// The number of their group. It is another one, so that `id -u` and `id -g` do not say the same.
+pub const GROUP_ID: u32 = 1500;
 
 /// A world as data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

@@ -23,8 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let script = Script::parse(&found.command)?;
     let judged = json!({
         "command": found,
-        "safety": safety::assess(&script, Rules::builtin()),
-        "unsafe": safety::judge(&found.command, Rules::builtin(), Level::Moderate).is_unsafe,
+        "safety": safety::judge(&found.command, Rules::builtin(), Level::Moderate),
         "posix": posix::check(&script, Edition::Posix2024),
         "equivalence": equivalence::compare(&script, &expected),
     });

@@ -3,6 +3,8 @@
 //! `equal` is a proof: the canonical forms are the same. `different` says that the same programs run with something
 //! that our tables say matters. Everything else is `unknown`, which is never a pass.
 
+mod slight;
+
 use std::fmt;
 
 use serde::Serialize;
@@ -114,26 +116,27 @@ pub fn compare(left: &Script<'_>, right: &Script<'_>) -> Equivalence {
 pub fn compare_forms(left: &Form, right: &Form) -> Equivalence {
     let (verdict, reason, difference) = judge(left, right);
     let canonical = [left.to_string(), right.to_string()];
-    let is_slight = verdict == Verdict::Different && {
-        let [left, right] = canonical.each_ref().map(|it| gist(it));
-        left == right
-    };
+    let is_slight = verdict == Verdict::Different && slight::gist(left) == slight::gist(right);
     Equivalence { verdict, reason: reason.to_owned(), canonical, difference, is_slight }
 }
 
-/// The words of a canonical form without what makes no difference in most places: slashes at the ends of paths, quotes around
-/// variables, where complaints go, options without values, and `-type f` of `find`. Other options of `find` are no
-/// options: they say what is looked for.
-fn gist(canonical: &str) -> Vec<String> {
-    let searches = canonical.split(' ').any(|it| it == "find");
-    let text = canonical.replace("2> /dev/null", "").replace(" -type f ", " ");
-    let words = text.split(' ').filter(|it| !it.is_empty() && (searches || !it.starts_with('-')));
-    let plain = words.map(|word| {
-        let bare = word.replace("\"${", "${").replace("}\"", "}");
-        let path = bare.trim_end_matches('/');
-        if path.is_empty() { bare } else { path.to_owned() }
-    });
-    plain.collect()
+/// The commands in a text that run a program, in canonical form and in their order: what the text does with it.
+pub fn uses(script: &Script<'_>, program: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    collect(&Form::of(script), program, &mut found);
+    found
+}
+
+fn collect(form: &Form, program: &str, found: &mut Vec<String>) {
+    let is_word = |word: &str| word == program || word.rsplit('/').next() == Some(program);
+    match form {
+        Form::Command(it) if it.tokens.iter().any(|it| is_word(&it.text)) => {
+            found.push(form.to_string());
+        }
+        Form::Compound(it) => it.parts.iter().for_each(|it| collect(it, program, found)),
+        Form::Text(text) if text.contains(program) => found.push(text.clone()),
+        Form::Command(_) | Form::Text(_) => {}
+    }
 }
 
 /// Whether the verdict on two canonical forms is `equal`.
@@ -249,6 +252,8 @@ mod tests {
             ("find . -name a", "find . -type f -name a"),
             ("echo -n a", "echo a"),
             ("mkdir -p a/b", "mkdir a/b"),
+            ("sudo rm -f a", "sudo rm a"),
+            ("git checkout -q a", "git checkout a"),
         ] {
             assert!(slight(left, right), "{left} and {right}");
         }
@@ -260,8 +265,21 @@ mod tests {
             ("find . -type d -name a", "find . -name a"),
             ("find . -mtime 1", "find . -mtime 2"),
             ("cat a > b", "cat a > c"),
+            ("sort -n f", "sort f"),
+            ("date -u", "date"),
+            ("git branch -d a", "git branch -D a"),
+            ("ls -f", "ls"),
         ] {
             assert!(!slight(left, right), "{left} and {right}");
         }
+    }
+
+    #[test]
+    fn the_uses_of_a_program_are_found_wherever_they_are() {
+        let of = |text: &str, program: &str| uses(&Script::parse(text).unwrap(), program);
+        assert_eq!(of("chown bob f; ls", "chown"), ["chown bob f"]);
+        assert_eq!(of("ls && sudo chown bob f", "chown"), ["sudo chown bob f"]);
+        assert_eq!(of("find . -exec chown bob {} ';'", "chown").len(), 1);
+        assert_eq!(of("ls", "chown"), [""; 0]);
     }
 }

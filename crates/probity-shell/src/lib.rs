@@ -12,8 +12,8 @@
 //! | [`safety`] | what would a command destroy, expose or hand over? |
 //! | [`posix`] | does it stay inside the standard? |
 //!
-//! What they return implements `serde::Serialize`, in the form that `probity check command --json` prints. Modules that are
-//! not listed belong to the program `probity`, and may change with any version.
+//! What they return implements `serde::Serialize`, in the form that `probity check command --json` prints. The hidden module
+//! `internal` belongs to the program `probity`, and may change with any version.
 //!
 //! Everything here is pure: no file is read, no command is run, and the same text gives the same answer everywhere.
 //!
@@ -46,11 +46,8 @@ mod canonical;
 pub mod equivalence;
 pub mod extract;
 mod field;
-pub mod likeness;
 #[doc(hidden)]
-pub mod mentions;
-#[doc(hidden)]
-pub mod output;
+pub mod internal;
 pub mod parse;
 pub mod posix;
 pub mod safety;
@@ -60,3 +57,7 @@ mod utility;
 
 pub use parse::{ParseError, Script};
 pub use tree::Span;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

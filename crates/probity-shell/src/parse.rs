@@ -7,6 +7,7 @@ mod convert;
 mod precheck;
 
 use convert::{Base, Converter};
+use serde::{Serialize, Serializer, ser::SerializeStruct as _};
 use shuck_parser::parser::{ParseStatus, Parser};
 
 use crate::tree::{Span, Stmt};
@@ -63,6 +64,16 @@ impl ParseError {
             }
             Self::Syntax { span, .. } => Some(*span),
         }
+    }
+}
+
+/// As what it says, and where.
+impl Serialize for ParseError {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("ParseError", 2)?;
+        fields.serialize_field("message", &self.to_string())?;
+        fields.serialize_field("span", &self.span())?;
+        fields.end()
     }
 }
 

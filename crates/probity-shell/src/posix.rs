@@ -117,7 +117,7 @@ impl Report {
 }
 
 /// A rule, for lists of rules.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct RuleInfo {
     /// Its id.
     pub id: &'static str,

@@ -14,6 +14,8 @@ pub(super) struct State {
     kind: EntryKind,
     mode: u32,
     owner: (u32, u32),
+    /// How many names a file has.
+    links: u64,
     /// When it was changed, if that is all that changed and was not just now.
     modified: Option<i64>,
 }
@@ -41,11 +43,12 @@ pub(super) fn normal(changes: &[Change], since: i64) -> BTreeMap<String, After> 
 }
 
 fn state(entry: &Entry, since: i64) -> State {
-    let Entry { kind, mode, owner, modified } = entry;
+    let Entry { kind, mode, owner, links, modified } = entry;
     let lasting = matches!(kind, EntryKind::File { .. }) && *modified < since;
     // The permission bits of a link are always the same and mean nothing.
     let mode = if matches!(kind, EntryKind::Link { .. }) { 0 } else { *mode };
-    State { kind: kind.clone(), mode, owner: *owner, modified: lasting.then_some(*modified) }
+    let modified = lasting.then_some(*modified);
+    State { kind: kind.clone(), mode, owner: *owner, links: *links, modified }
 }
 
 /// The first path that differs, told.
@@ -75,8 +78,13 @@ fn tell(this: Option<&After>, other: Option<&After>) -> String {
                 }
                 EntryKind::Directory => "a directory".to_owned(),
                 EntryKind::Link { target } => format!("a link to `{target}`"),
-                EntryKind::Special => "a special file".to_owned(),
+                EntryKind::Special { what } => format!("a {what}"),
             };
+            let links = match (other, state.links) {
+                (Some(Some(it)), names) if it.links != names => format!(" with {names} names"),
+                _ => String::new(),
+            };
+            let what = what + &links;
             match (same_kind, state.modified) {
                 (false, _) => what,
                 (true, None) => format!("{what} with mode {:04o}, changed just now", state.mode),

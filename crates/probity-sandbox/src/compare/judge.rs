@@ -1,21 +1,29 @@
 //! The judge: which worlds two commands run in, and what that comes to.
 
 use std::{
+    collections::BTreeSet,
     fmt::Write as _,
     path::Path,
     time::{Duration, Instant, SystemTime},
 };
 
-use probity_shell::{Script, mentions::Mentions, output::Promise};
+use probity_shell::{
+    Script, equivalence,
+    internal::{mentions::Mentions, output::Promise},
+};
 
-use super::{Effect, Leniency, Outcome, Verdict, compare, likeness, quiet};
+use super::{Effect, Leniency, Outcome, Verdict, compare, hindered, likeness, quiet, stdout};
 use crate::{
     Command, Execution, Limits, Sandbox, World,
     world::{Prepared, builtin, fresh_folder, plant, remove},
 };
 
-/// Programs whose output is full of numbers of processes.
-const PROCESS_TOOLS: &[&str] = &["ps", "pgrep", "pidof", "pstree", "jobs", "top", "lsof", "kill"];
+/// Programs that write numbers of processes.
+const PROCESS_TOOLS: &[&str] = &["ps", "pgrep", "pidof", "pstree", "jobs", "top", "lsof"];
+
+/// Before a command: processes come and go, so that those of the command get other numbers than they had. What is the same
+/// all the same is none of these numbers.
+const SHIFTS: &[&str] = &["(:)\n", "(:); (:); (:)\n"];
 
 /// Once this is over, no further world is tried.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -55,8 +63,37 @@ pub enum JudgeError {
 /// Two commands and what is known about both.
 pub(super) struct Pair<'p> {
     pub(super) commands: [Command; 2],
+    /// The same, with processes before them.
+    pub(super) shifted: &'p [[Command; 2]],
+    pub(super) scripts: [&'p Script<'p>; 2],
     pub(super) leniency: Leniency,
     pub(super) mentions: &'p Mentions,
+}
+
+impl Pair<'_> {
+    /// What is overlooked where numbers may be those of processes.
+    fn masked(&self) -> Leniency {
+        Leniency { processes: !self.shifted.is_empty(), ..self.leniency }
+    }
+
+    /// Why two executions that did the same say nothing: a part of one command could not do its work here, and the other
+    /// command has no such part, or another one.
+    fn hindrance(&self, executions: [&Execution; 2]) -> Option<String> {
+        let [left, right] = executions;
+        let programs = || self.scripts.map(|it| Mentions::of(it).programs);
+        if let Some(call) = left.refused.iter().chain(&right.refused).next()
+            && (left.refused != right.refused || programs()[0] != programs()[1])
+        {
+            return Some(format!("it needs what the sandbox refuses: {call}"));
+        }
+        let programs: BTreeSet<String> = hindered(left).union(&hindered(right)).cloned().collect();
+        let is_other = |program: &&String| {
+            let [left, right] = self.scripts.map(|it| equivalence::uses(it, program));
+            left != right || left.is_empty()
+        };
+        let program = programs.iter().find(is_other)?;
+        Some(format!("`{program}` cannot do here what it does elsewhere"))
+    }
 }
 
 /// A world and what it is to the pair.
@@ -88,12 +125,20 @@ impl Judge<'_> {
         }
         let mentions = Mentions::of(left).and(Mentions::of(right));
         let tools = mentions.programs.iter().any(|it| PROCESS_TOOLS.contains(&&**it));
-        let leniency = Leniency { processes: tools, ..Leniency::between(promises[0], promises[1]) };
+        let leniency = Leniency::between(promises[0], promises[1]);
         let arguments = plant::arguments(&mentions);
         let commands = |prologue: &str| {
             [left, right].map(|it| command(&format!("{prologue}{}", it.source), &arguments))
         };
-        let pair = Pair { commands: commands(""), leniency, mentions: &mentions };
+        let shifts = SHIFTS.iter().filter(|_| tools);
+        let shifted: Vec<[Command; 2]> = shifts.map(|it| commands(it)).collect();
+        let pair = Pair {
+            commands: commands(""),
+            shifted: &shifted,
+            scripts: [left, right],
+            leniency,
+            mentions: &mentions,
+        };
         let place = fresh_folder(self.cache, "planted").map_err(|source| JudgeError::Folder {
             path: self.cache.display().to_string(),
             source,
@@ -165,7 +210,15 @@ impl Judge<'_> {
             return Ok(None);
         }
         shown.likeness.extend(likeness(&left, &right));
-        let outcome = compare(&left, &right, pair.leniency);
+        let mut outcome = compare(&left, &right, pair.leniency);
+        if matches!(outcome, Outcome::Different(_)) {
+            outcome = self.without_pids(pair, prepared, [&left, &right], outcome)?;
+        }
+        if outcome == Outcome::Same
+            && let Some(why) = pair.hindrance([&left, &right])
+        {
+            outcome = Outcome::Undecided(why);
+        }
         match outcome {
             Outcome::Silent => shown.silent.push(name),
             // Some worlds are too large for some commands. What is missing is missing in those made for the pair, too.
@@ -208,9 +261,9 @@ impl Judge<'_> {
         prepared: &Prepared,
         first: [&Execution; 2],
     ) -> Result<bool, JudgeError> {
-        for (command, first) in pair.commands.iter().zip(first) {
+        for (at, (command, first)) in pair.commands.iter().zip(first).enumerate() {
             let again = self.sandbox.execute_anew(prepared, command, &self.limits)?;
-            match compare(first, &again, pair.leniency) {
+            match compare(first, &again, pair.masked().of_one(at)) {
                 Outcome::Same | Outcome::Silent => {}
                 Outcome::Different(_) | Outcome::Undecided(_) => return Ok(false),
             }
@@ -224,11 +277,40 @@ impl Judge<'_> {
             let [left, right] = at_once(pair, |command| {
                 self.sandbox.execute_anew(prepared, command, &self.limits)
             })?;
-            if compare(&left, &right, pair.leniency) != Outcome::Same {
+            if compare(&left, &right, pair.masked()) != Outcome::Same {
                 return Ok(false);
             }
         }
         Ok(true)
+    }
+
+    /// What a difference comes to if it may be one between numbers of processes: it is none where these numbers are
+    /// others each time, and stays one where they are not.
+    fn without_pids(
+        &self,
+        pair: &Pair<'_>,
+        prepared: &Prepared,
+        first: [&Execution; 2],
+        outcome: Outcome,
+    ) -> Result<Outcome, JudgeError> {
+        let masked = compare(first[0], first[1], pair.masked());
+        if pair.shifted.is_empty() || masked != Outcome::Same {
+            return Ok(outcome);
+        }
+        let mut runs = first.map(|it| vec![it.stdout.bytes.clone()]);
+        for commands in pair.shifted {
+            for (command, runs) in commands.iter().zip(&mut runs) {
+                let again = self.sandbox.execute_anew(prepared, command, &self.limits)?;
+                runs.push(again.stdout.bytes);
+            }
+        }
+        Ok(match stdout::steady_numbers(&runs, pair.leniency) {
+            [left, right] if left != right => outcome,
+            [left, _] if stdout::has_numbers_only(&left) => {
+                Outcome::Undecided("it writes nothing but numbers of processes".to_owned())
+            }
+            _ => masked,
+        })
     }
 
     pub(super) fn prepare(&self, world: &World, cache: &Path) -> Result<Prepared, JudgeError> {

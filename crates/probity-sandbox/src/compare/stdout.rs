@@ -1,6 +1,6 @@
 //! Outputs, compared.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt::Write as _};
 
 use super::{Leniency, mask};
 
@@ -9,8 +9,8 @@ const SHOWN: usize = 120;
 
 /// The lines of an output as they are compared.
 pub(super) fn normal(bytes: &[u8], leniency: Leniency) -> Vec<String> {
-    // Names that end in a zero byte stand for lines.
-    let text = String::from_utf8_lossy(bytes).replace('\0', "\n");
+    // Names that end in a zero byte are lines of another kind.
+    let text = text_of(bytes).replace('\0', "\\0\n");
     // A shell drops line ends at the end of an output wherever it uses it.
     let text = text.trim_end_matches('\n');
     if text.is_empty() {
@@ -29,10 +29,54 @@ pub(super) fn normal(bytes: &[u8], leniency: Leniency) -> Vec<String> {
     lines
 }
 
+/// The lines of two commands that were run several times each, without numbers that were others each time in either. Runs
+/// whose lines do not correspond have nothing steady in them.
+pub(super) fn steady_numbers(runs: &[Vec<Vec<u8>>; 2], leniency: Leniency) -> [Vec<String>; 2] {
+    let lines = |bytes: &Vec<u8>| normal(bytes, Leniency { order: false, ..leniency });
+    let runs = runs.each_ref().map(|it| it.iter().map(lines).collect::<Vec<_>>());
+    let mut steady = runs.each_ref().map(|runs| match runs.split_first() {
+        Some((first, others)) => first
+            .iter()
+            .enumerate()
+            .map(|(at, line)| {
+                let again: Vec<&str> =
+                    others.iter().map(|it| it.get(at).map_or("", String::as_str)).collect();
+                mask::without_changing_numbers(line, &again)
+            })
+            .collect(),
+        None => Vec::new(),
+    });
+    // What changes in one is no fixed number in the other.
+    if !leniency.order {
+        let [left, right] = &mut steady;
+        for (left, right) in left.iter_mut().zip(right) {
+            mask::share_masks(left, right);
+        }
+    }
+    steady.each_mut().map(|it| {
+        if leniency.order {
+            it.sort();
+        }
+        std::mem::take(it)
+    })
+}
+
 /// Whether lines whose numbers are masked have nothing else in them.
 pub(super) fn has_numbers_only(lines: &[String]) -> bool {
     let plain = |it: &String| it.chars().all(|it| it == '#' || it.is_whitespace());
     !lines.is_empty() && lines.iter().all(plain)
+}
+
+/// A text as it is; bytes that are not UTF-8 as `\xNN`.
+fn text_of(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            let _ = write!(text, "\\x{byte:02x}");
+        }
+    }
+    text
 }
 
 fn collapsed(line: &str) -> String {

@@ -11,6 +11,7 @@ fn wrote(text: &str) -> Execution {
         stdout: Output { bytes, total },
         stderr: Output::default(),
         changes: Vec::new(),
+        ended: Vec::new(),
         refused: Vec::new(),
         began: NOW,
         took_us: 1,
@@ -19,7 +20,7 @@ fn wrote(text: &str) -> Execution {
 
 fn file(digest: &str, modified: i64) -> Entry {
     let kind = EntryKind::File { size: 3, digest: digest.to_owned() };
-    Entry { kind, mode: 0o644, owner: (1000, 1000), modified }
+    Entry { kind, mode: 0o644, owner: (1000, 1000), links: 1, modified }
 }
 
 fn changed(path: &str, before: Option<Entry>, after: Option<Entry>) -> Execution {
@@ -27,7 +28,8 @@ fn changed(path: &str, before: Option<Entry>, after: Option<Entry>) -> Execution
     Execution { changes, ..wrote("") }
 }
 
-const STRICT: Leniency = Leniency { order: false, blanks: false, processes: false };
+const STRICT: Leniency =
+    Leniency { order: false, blanks: false, processes: false, one: [One::Failed; 2] };
 
 fn outcome(left: &Execution, right: &Execution) -> Outcome {
     compare(left, right, STRICT)
@@ -54,7 +56,7 @@ fn order_and_blanks_are_overlooked_only_where_nobody_promises_them() {
     assert_eq!(compare(&left, &right, lenient), Outcome::Same);
     assert!(matches!(outcome(&left, &right), Outcome::Different(_)));
     let order = |left, right| {
-        let promise = |order| Promise { order, padded: false, network: false };
+        let promise = |order| Promise { order, padded: false, network: false, one: One::Failed };
         Leniency::between(promise(left), promise(right)).order
     };
     assert!(order(Order::None, Order::None) && order(Order::None, Order::Natural));
@@ -130,7 +132,19 @@ fn what_could_not_run_says_nothing() {
 #[test]
 fn an_answer_is_not_a_failure() {
     let ended = |code| Execution { end: End::Exit(code), ..wrote("a") };
-    assert_eq!(outcome(&ended(0), &ended(123)), Outcome::Same);
+    let one = |left: One, right: One| Leniency { one: [left, right], ..STRICT };
+    let both = one(One::Nothing, One::Nothing);
+    assert_eq!(compare(&ended(0), &ended(123), both), Outcome::Same);
+    assert_eq!(outcome(&ended(1), &ended(1)), Outcome::Same);
+    // Only who ended with 1 has to explain it.
+    assert_eq!(compare(&ended(0), &ended(1), one(One::Failed, One::Nothing)), Outcome::Same);
+    let unexplained = compare(&ended(0), &ended(1), one(One::Nothing, One::Failed));
+    assert!(matches!(unexplained, Outcome::Different(_)), "{unexplained:?}");
+    let complaint = Output { bytes: b"cat: d: Is a directory\n".to_vec(), total: 23 };
+    let partly = Execution { stderr: complaint, ..ended(1) };
+    let some = one(One::Failed, One::Partly);
+    assert_eq!(compare(&ended(0), &partly, some), Outcome::Same);
+    assert!(matches!(compare(&ended(0), &ended(1), some), Outcome::Different(_)));
     assert_eq!(
         outcome(&ended(0), &ended(2)),
         Outcome::Different("the same output, but exit code 0 instead of exit code 2".to_owned())
@@ -140,21 +154,21 @@ fn an_answer_is_not_a_failure() {
 #[test]
 fn names_of_temporary_files_and_of_processes_mean_nothing() {
     assert_eq!(
-        outcome(&wrote("/tmp/tmp.aB3dE6gH x"), &wrote("/tmp/tmp.zzzzzzzz x")),
+        outcome(&wrote("/tmp/tmp.aB3dE6gH01 x"), &wrote("/tmp/tmp.zzzzzzzzzz x")),
         Outcome::Same
     );
+    assert_ne!(outcome(&wrote("/tmp/tmp.one"), &wrote("/tmp/tmp.two")), Outcome::Same);
+    assert_ne!(outcome(&wrote("/proc/a"), &wrote("/proc/b")), Outcome::Same);
+    assert_ne!(outcome(&wrote("/sys/a"), &wrote("/sys/b")), Outcome::Same);
     assert_eq!(outcome(&wrote("/proc/12/x\na"), &wrote("a\n/proc/9/y")), Outcome::Same);
     assert_eq!(
-        outcome(&wrote(&"/tmp/tmp.aaaaaa".repeat(60_000)), &wrote("a")),
+        outcome(&wrote(&"/tmp/tmp.aaaaaaaaaa".repeat(60_000)), &wrote("a")),
         Outcome::Different(format!(
             "line 1 of the output: `{}…` instead of `a`",
             "/tmp/tmp.…".repeat(10)
         ))
     );
     let processes = Leniency { processes: true, ..STRICT };
-    let numbers = compare(&wrote("12\n"), &wrote("7\n"), processes);
-    assert!(matches!(numbers, Outcome::Undecided(_)), "{numbers:?}");
-    assert_eq!(compare(&wrote("12\n"), &wrote("12\n"), processes), Outcome::Same);
     assert_eq!(compare(&wrote("12 sleep"), &wrote("7 sleep"), processes), Outcome::Same);
 }
 
@@ -168,4 +182,66 @@ fn likeness_is_about_what_both_have() {
     let made = changed("/a", None, Some(file("a", NOW + 1)));
     let told = Execution { stdout: wrote("made /a").stdout, ..made.clone() };
     assert_eq!(likeness(&made, &told), Some(1.0));
+}
+
+#[test]
+fn only_numbers_that_change_are_those_of_processes() {
+    let steady = |left: &[&str], right: &[&str]| {
+        let bytes = |it: &[&str]| it.iter().map(|it| it.as_bytes().to_vec()).collect();
+        let [left, right] = stdout::steady_numbers(&[bytes(left), bytes(right)], STRICT);
+        (left == right, left)
+    };
+    let line = |it: &str| vec![it.to_owned()];
+    assert_eq!(steady(&["12 sleep", "14 sleep"], &["7 sleep", "9 sleep"]), (true, line("# sleep")));
+    assert_eq!(steady(&["5 sleep", "5 sleep"], &["1 sleep", "1 sleep"]), (false, line("5 sleep")));
+    assert!(!steady(&["8 a 3", "9 a 3"], &["8 a 4", "9 a 4"]).0);
+    assert_eq!(steady(&["8 a 3", "9 a 3"], &["8 a 3", "8 a 3"]), (true, line("# a 3")));
+}
+
+#[test]
+fn bytes_that_are_no_text_and_names_that_end_in_zeros_count() {
+    let raw = |bytes: &[u8]| {
+        let total = bytes.len() as u64;
+        Execution { stdout: Output { bytes: bytes.to_vec(), total }, ..wrote("") }
+    };
+    assert_ne!(outcome(&raw(b"\xff\n"), &raw(b"\xfe\n")), Outcome::Same);
+    assert_ne!(outcome(&raw(b"a\0b\0"), &raw(b"a\nb\n")), Outcome::Same);
+    assert_eq!(outcome(&raw(b"a\0b\0"), &raw(b"a\0b\0")), Outcome::Same);
+}
+
+#[test]
+fn a_second_name_is_no_copy_and_a_pipe_no_socket() {
+    let linked = Entry { links: 2, ..file("aaaaaaaaaa", NOW + 1) };
+    let copied = changed("/b", None, Some(file("aaaaaaaaaa", NOW + 1)));
+    let found = outcome(&changed("/b", None, Some(linked)), &copied);
+    assert!(matches!(found, Outcome::Different(why) if why.contains("with 2 names")));
+    let special = |what: &str| {
+        let kind = EntryKind::Special { what: what.to_owned() };
+        changed("/p", None, Some(Entry { kind, links: 0, ..file("", NOW) }))
+    };
+    assert_ne!(outcome(&special("pipe"), &special("socket")), Outcome::Same);
+}
+
+#[test]
+fn who_ends_a_process_does_something() {
+    let ending = |what: &str| Execution { ended: vec![what.to_owned()], ..wrote("") };
+    let gone = ending("`sleep 300`: killed by signal 15");
+    assert_eq!(outcome(&gone, &gone.clone()), Outcome::Same);
+    assert!(matches!(outcome(&gone, &wrote("")), Outcome::Different(_)));
+    assert_ne!(outcome(&gone, &ending("`sleep 300`: killed by signal 9")), Outcome::Same);
+}
+
+#[test]
+fn who_lacks_rights_or_a_network_is_named() {
+    let of = |complaint: &str| {
+        let stderr = Output { bytes: complaint.as_bytes().to_vec(), total: 1 };
+        hindered(&Execution { stderr, ..wrote("") }).into_iter().collect::<Vec<_>>()
+    };
+    assert_eq!(of("chown: changing ownership of 'f': Operation not permitted\n"), ["chown"]);
+    assert_eq!(of("bash: line 1: kill: (1) - Operation not permitted\n"), ["kill"]);
+    assert_eq!(of("/usr/sbin/swapoff: Not superuser.\n"), ["swapoff"]);
+    assert_eq!(
+        of("cat: x: No such file or directory\nfind: ‘/root’: Permission denied\n"),
+        [""; 0]
+    );
 }

@@ -12,7 +12,7 @@ use std::{
 use rustix::mount::{MountFlags, MountPropagationFlags};
 
 use super::{Doing as _, sys};
-use crate::world::USER_ID;
+use crate::world::{GROUP_ID, USER_ID};
 
 /// Where the keeper has its own file system, in memory, which nobody else sees. Nobody wants to share what is there on the host.
 const HOME: &str = "/sys";
@@ -30,6 +30,9 @@ const HOST: &str = "/sys/host";
 const POINTS: &str = "/sys/scratch/points";
 /// Devices.
 const DEVICES: &str = "/sys/dev";
+
+/// When what all worlds share was made, in seconds since 1970: on the first day of 2025.
+const LOWEST_TIME: i64 = 1_735_689_600;
 
 /// Bytes for trees of worlds in all, which are in memory.
 const TREES_SIZE: u64 = 512 << 20;
@@ -62,7 +65,8 @@ pub(super) fn build() -> Result<(), String> {
         share(name).doing(&format!("taking /{name} from the host"))?;
     }
     devices().doing("making /dev")?;
-    lowest().doing("making the lowest layer")
+    lowest().doing("making the lowest layer")?;
+    date_entries(Path::new(LOWEST)).doing("setting times of the lowest layer")
 }
 
 /// Takes a directory of the host, or a link to one.
@@ -111,11 +115,11 @@ fn lowest() -> io::Result<()> {
     }
     let etc = base.join("etc");
     let passwd = format!(
-        "root:x:0:0:root:/root:/bin/bash\nuser:x:{USER_ID}:{USER_ID}:user:/home/user:/bin/bash\n\
+        "root:x:0:0:root:/root:/bin/bash\nuser:x:{USER_ID}:{GROUP_ID}:user:/home/user:/bin/bash\n\
          nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"
     );
     fs::write(etc.join("passwd"), passwd)?;
-    fs::write(etc.join("group"), format!("root:x:0:\nuser:x:{USER_ID}:\nnogroup:x:65534:\n"))?;
+    fs::write(etc.join("group"), format!("root:x:0:\nuser:x:{GROUP_ID}:\nnogroup:x:65534:\n"))?;
     fs::write(etc.join("nsswitch.conf"), "passwd: files\ngroup: files\nhosts: files\n")?;
     fs::write(etc.join("hosts"), "127.0.0.1 localhost world\n")?;
     fs::write(etc.join("hostname"), "world\n")?;
@@ -128,6 +132,19 @@ fn lowest() -> io::Result<()> {
         if let Ok(target) = fs::read_link(link.path()) {
             symlink(target, etc.join("alternatives").join(link.file_name()))?;
         }
+    }
+    Ok(())
+}
+
+/// Gives all that is at the top the same time: when a keeper was started is no part of any world.
+fn date_entries(directory: &Path) -> io::Result<()> {
+    use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
+    let time = Timespec { tv_sec: LOWEST_TIME, tv_nsec: 0 };
+    let times = Timestamps { last_access: time, last_modification: time };
+    let entries = fs::read_dir(directory)?.map(|it| Ok(it?.path()));
+    let entries = entries.collect::<io::Result<Vec<_>>>()?;
+    for path in entries.iter().map(|it| &**it).chain([directory]) {
+        utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)?;
     }
     Ok(())
 }

@@ -346,7 +346,6 @@ const REFUSED: &[(libc::c_long, &str)] = calls![
     SYS_semget "semget"
     SYS_semop "semop"
     SYS_semtimedop "semtimedop"
-    SYS_set_mempolicy "set_mempolicy"
     SYS_set_mempolicy_home_node "set_mempolicy_home_node"
     SYS_setdomainname "setdomainname"
     SYS_sethostname "sethostname"

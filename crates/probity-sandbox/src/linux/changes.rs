@@ -4,7 +4,7 @@
 
 use std::{
     collections::BTreeSet,
-    io,
+    io::{self, Read as _},
     os::fd::{AsFd, BorrowedFd, OwnedFd},
 };
 
@@ -13,6 +13,7 @@ use rustix::fs::{
     statat,
 };
 
+use super::git_index;
 use crate::execution::{Change, Entry, EntryKind};
 
 /// The layers of a world: what was written, and what was there, the upper one first.
@@ -47,9 +48,10 @@ pub(super) fn entry(path: &str, layers: &Layers) -> io::Result<Option<Entry>> {
             let mut walk = Walk { layers, changes: Vec::new(), left: MOST_DIGESTED };
             // What cannot be read is there all the same.
             let unread = || Entry {
-                kind: EntryKind::Special,
+                kind: EntryKind::Special { what: "file that cannot be read".to_owned() },
                 mode: stat.st_mode & 0o7777,
                 owner: (stat.st_uid, stat.st_gid),
+                links: 0,
                 modified: stat.st_mtime,
             };
             Ok(Some(walk.describe(root.as_fd(), path, &stat).unwrap_or_else(|_| unread())))
@@ -221,6 +223,7 @@ impl Walk<'_> {
 
     fn describe(&mut self, layer: BorrowedFd<'_>, path: &[u8], stat: &Stat) -> io::Result<Entry> {
         let kind = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile if git_index::is_index(path) => index(layer, path)?,
             FileType::RegularFile => {
                 let size = stat.st_size.cast_unsigned();
                 EntryKind::File { size, digest: self.digest(layer, path, size)? }
@@ -230,14 +233,15 @@ impl Walk<'_> {
                 let target = readlinkat(layer, path, Vec::new())?;
                 EntryKind::Link { target: shown_text(target.to_bytes()) }
             }
-            FileType::Fifo
-            | FileType::Socket
-            | FileType::CharacterDevice
-            | FileType::BlockDevice
-            | FileType::Unknown => EntryKind::Special,
+            FileType::Fifo => special("pipe"),
+            FileType::Socket => special("socket"),
+            FileType::CharacterDevice | FileType::BlockDevice => special("device"),
+            FileType::Unknown => special("special file"),
         };
+        let is_file = matches!(kind, EntryKind::File { .. });
         Ok(Entry {
             kind,
+            links: if is_file { stat.st_nlink } else { 0 },
             mode: stat.st_mode & 0o7777,
             owner: (stat.st_uid, stat.st_gid),
             modified: stat.st_mtime,
@@ -290,6 +294,20 @@ fn open(layer: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> io::Result<OwnedFd
     let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
     openat2(layer, path, flags, Mode::empty(), resolve).map_err(io::Error::from)
+}
+
+/// An index of git, by what it says.
+fn index(layer: BorrowedFd<'_>, path: &[u8]) -> io::Result<EntryKind> {
+    let mut bytes = Vec::new();
+    let file = std::fs::File::from(open(layer, path, OFlags::RDONLY)?);
+    file.take(git_index::LARGEST).read_to_end(&mut bytes)?;
+    let said = git_index::gist(&bytes).unwrap_or(bytes);
+    let digest = blake3::hash(&said).to_hex().to_string();
+    Ok(EntryKind::File { size: said.len() as u64, digest })
+}
+
+fn special(what: &str) -> EntryKind {
+    EntryKind::Special { what: what.to_owned() }
 }
 
 fn is_directory(stat: &Stat) -> bool {

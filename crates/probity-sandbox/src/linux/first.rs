@@ -22,7 +22,7 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Doing as _, base, filter, sys, wall};
+use super::{Doing as _, base, filter, others::Others, sys, wall};
 use crate::{
     descriptor,
     execution::{Command, End, Limits},
@@ -47,7 +47,8 @@ pub(super) enum Notice {
     /// The command is about to start. Refused calls are heard of here.
     Started(OwnedFd),
     /// It has ended.
-    Ended(End),
+    /// It has ended, and so have some processes of the world.
+    Ended(End, Vec<String>),
 }
 
 /// The same, without the descriptor.
@@ -56,7 +57,7 @@ enum Words {
     Failed(String),
     Refused(String),
     Started,
-    Ended(End),
+    Ended(End, Vec<String>),
 }
 
 pub(super) fn run(job: &Job, program: &Program, start: &Start) -> ! {
@@ -102,8 +103,10 @@ fn live(program: &Program, job: &Job, start: &Start) -> Result<(), String> {
     let listener = filter::install().doing("filtering system calls (seccomp)")?;
     tell(&start.teller, &Words::Started, Some(&listener)).doing("telling the supervisor")?;
     drop(listener);
+    let mut others = Others::default();
     for argv in &job.processes {
-        Program::new(&Command::Argv(argv.clone()), job)?.start_aside(&job.limits)?;
+        let pid = Program::new(&Command::Argv(argv.clone()), job)?.start_aside(&job.limits)?;
+        others.add(argv.join(" "), pid);
     }
     let command = match sys::fork(0).doing("starting the command")? {
         sys::Side::Child => {
@@ -114,8 +117,9 @@ fn live(program: &Program, job: &Job, start: &Start) -> Result<(), String> {
         }
         sys::Side::Parent { child, .. } => child,
     };
-    let end = bury_until(command).doing("waiting for the command")?;
-    tell(&start.teller, &Words::Ended(end), None).doing("telling the supervisor")
+    let end = bury_until(command, &mut others).doing("waiting for the command")?;
+    others.settle();
+    tell(&start.teller, &Words::Ended(end, others.ended()), None).doing("telling the supervisor")
 }
 
 fn give_up_rights() -> rustix::io::Result<()> {
@@ -138,17 +142,18 @@ fn give_up_rights() -> rustix::io::Result<()> {
 }
 
 /// Waits for all that ends, until it is `command`.
-fn bury_until(command: Pid) -> rustix::io::Result<End> {
+fn bury_until(command: Pid, others: &mut Others) -> rustix::io::Result<End> {
     loop {
         match rustix::process::wait(WaitOptions::empty()) {
             Ok(Some((pid, status))) if pid == command => return Ok(end_of(status)),
-            Ok(_) | Err(Errno::INTR) => {}
+            Ok(Some((pid, status))) => others.buried(pid, end_of(status)),
+            Ok(None) | Err(Errno::INTR) => {}
             Err(error) => return Err(error),
         }
     }
 }
 
-fn end_of(status: WaitStatus) -> End {
+pub(super) fn end_of(status: WaitStatus) -> End {
     match status.terminating_signal() {
         Some(signal) => End::Signal(signal),
         None => End::Exit(status.exit_status().unwrap_or(-1)),
@@ -208,9 +213,10 @@ impl Program {
     }
 
     /// Starts it beside the command, without input or output, and waits until it runs.
-    fn start_aside(&self, limits: &Limits) -> Result<(), String> {
+    fn start_aside(&self, limits: &Limits) -> Result<Pid, String> {
         let (running, starting) = pipe_with(PipeFlags::CLOEXEC).doing("making a pipe")?;
-        if let sys::Side::Child = sys::fork(0).doing("starting a process of the world")? {
+        let forked = sys::fork(0).doing("starting a process of the world")?;
+        let sys::Side::Parent { child, .. } = forked else {
             let null =
                 rustix::fs::open("/dev/null", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty());
             let why = match null.doing("opening /dev/null").and_then(|null| {
@@ -221,11 +227,11 @@ impl Program {
             };
             let _ = rustix::io::write(&starting, why.as_bytes());
             sys::leave(127)
-        }
+        };
         drop(starting);
         let mut why = [0; 512];
         match rustix::io::read(&running, &mut why).doing("waiting for a process of the world")? {
-            0 => Ok(()),
+            0 => Ok(child),
             length => Err(format!(
                 "a process of the world does not start: {}",
                 String::from_utf8_lossy(&why[..length])
@@ -323,7 +329,7 @@ pub(super) fn receive(notices: impl AsFd) -> io::Result<Option<Notice>> {
         (Words::Failed(why), _) => Ok(Some(Notice::Failed(why))),
         (Words::Refused(why), _) => Ok(Some(Notice::Refused(why))),
         (Words::Started, Some(listener)) => Ok(Some(Notice::Started(listener))),
-        (Words::Ended(end), _) => Ok(Some(Notice::Ended(end))),
+        (Words::Ended(end, others), _) => Ok(Some(Notice::Ended(end, others))),
         (Words::Started, None) => Err(io::Error::other("a notice lacks its descriptor")),
     }
 }

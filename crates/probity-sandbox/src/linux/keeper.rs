@@ -52,7 +52,7 @@ fn prepare() -> Result<(), String> {
     sys::default_signals();
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
     std::env::set_current_dir("/").doing("changing to /")?;
-    if rustix::process::geteuid().is_root() {
+    if rustix::process::geteuid().is_root() && is_mapped("uid_map") && is_mapped("gid_map") {
         become_nobody().doing("giving up the rights of root")?;
     }
     let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
@@ -71,6 +71,19 @@ fn alone() -> Result<(), String> {
             "the keeper has {count} threads: it has to be started first thing in `main`"
         )),
     }
+}
+
+/// Whether there is a `nobody` to become. In a user namespace with one user there is none, and its root has no rights outside.
+fn is_mapped(map: &str) -> bool {
+    let Ok(map) = fs::read_to_string(format!("/proc/self/{map}")) else { return true };
+    map.lines().any(|line| {
+        let numbers: Vec<u64> =
+            line.split_ascii_whitespace().filter_map(|it| it.parse().ok()).collect();
+        match numbers[..] {
+            [first, _, count] => (first..first + count).contains(&u64::from(NOBODY)),
+            _ => false,
+        }
+    })
 }
 
 fn become_nobody() -> rustix::io::Result<()> {

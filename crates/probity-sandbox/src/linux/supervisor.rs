@@ -36,7 +36,7 @@ use crate::{
     descriptor,
     execution::{End, Limits, Output},
     protocol::{Job, Report, Request, Seen, receive_json, send, send_json},
-    world::USER_ID,
+    world::{GROUP_ID, USER_ID},
 };
 
 /// How long it may take to put a world together.
@@ -166,13 +166,13 @@ fn execute(
             .doing("unmounting /proc")
             .map_err(Trouble::World)?;
     }
-    let (end, refused, took) = watched?;
+    let Watched { end, ended, refused, took } = watched?;
     let changes = changes::list(layers, job.limits.disk)
         .doing("listing what has changed")
         .map_err(Trouble::Request)?;
     let totals = [streams[0].total, streams[1].total];
     let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-    let report = Report { end, totals, changes, refused, began: layers.since, took_us };
+    let report = Report { end, totals, changes, ended, refused, began: layers.since, took_us };
     Ok((report, streams.map(|stream| stream.kept)))
 }
 
@@ -195,7 +195,7 @@ fn leave_for_namespaces(keeper: Pid) -> Result<(), String> {
         | UnshareFlags::NEWUTS
         | UnshareFlags::NEWCGROUP;
     sys::unshare(namespaces).doing("making namespaces")?;
-    keeper::map_ids((USER_ID, outside.0), (USER_ID, outside.1))?;
+    keeper::map_ids((USER_ID, outside.0), (GROUP_ID, outside.1))?;
     keeper::die_with(keeper)?;
     // If memory runs out, this is what the kernel should end first. Not all systems let one say so.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
@@ -313,7 +313,18 @@ struct Watch<'a> {
     counted: Instant,
     killed: Option<End>,
     ended: Option<(End, Duration)>,
+    /// What became of processes of the world.
+    others: Vec<String>,
     gone: bool,
+}
+
+/// What was seen of it.
+struct Watched {
+    end: End,
+    /// Processes of the world that are gone or stopped.
+    ended: Vec<String>,
+    refused: Vec<String>,
+    took: Duration,
 }
 
 /// Who can wake the watch up, beside the streams.
@@ -342,14 +353,12 @@ impl<'a> Watch<'a> {
             counted: Instant::now(),
             killed: None,
             ended: None,
+            others: Vec::new(),
             gone: false,
         }
     }
 
-    fn until_end(
-        mut self,
-        streams: &mut [Stream; 2],
-    ) -> Result<(End, Vec<String>, Duration), Trouble> {
+    fn until_end(mut self, streams: &mut [Stream; 2]) -> Result<Watched, Trouble> {
         let outcome = self.watch(streams);
         // Nothing runs in the world afterwards, however it went.
         let _ = pidfd_send_signal(&self.running.process, Signal::KILL);
@@ -369,7 +378,7 @@ impl<'a> Watch<'a> {
             (None, None) => return world("the first process of the world died"),
         };
         let refused = self.refused.iter().map(|name| (*name).to_owned()).collect();
-        Ok((end, refused, took))
+        Ok(Watched { end, ended: self.others, refused, took })
     }
 
     /// Until the first process has ended, and all others with it.
@@ -434,9 +443,10 @@ impl<'a> Watch<'a> {
                     .map_err(Trouble::World)?;
                 self.started = Some((Instant::now(), Meter::new(proc)));
             }
-            Some(Notice::Ended(end)) => {
+            Some(Notice::Ended(end, others)) => {
                 let took = self.started.as_ref().map_or(Duration::ZERO, |(at, _)| at.elapsed());
                 self.ended = Some((end, took));
+                self.others = others;
             }
             None => self.gone = true,
         }

@@ -10,7 +10,7 @@ mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use probity_shell::mentions::{Mentions, Role};
+use probity_shell::internal::mentions::{Mentions, Role};
 
 use self::{population::Population, text::Texts};
 use super::{Content, File, Group, USER, User, World, archive};
@@ -24,6 +24,33 @@ const OWN: &[&str] =
 
 /// Directories that get a population of their own.
 const MAX_ROOTS: usize = 4;
+
+/// The group of the user in `planted-again`, where it is not called like the user.
+const GROUP: &str = "crew";
+
+/// Where `planted-again` lies: nowhere near Greenwich. It needs no file that describes time zones.
+const ZONE: &str = "HST10";
+
+/// When commits are made, so that what is done twice is the same twice.
+const COMMIT_DATE: &str = "2025-02-01T10:00:00Z";
+
+/// Makes a repository of what was planted, with something that is changed, something that is staged and something new.
+const REPOSITORY: &str = r"
+git init -q -b main
+git config user.name Ada
+git config user.email ada@example.com
+git add -A
+git commit -q --allow-empty -m 'Plant'
+git tag v1
+git branch topic
+printf 'more\n' > more.txt
+git add more.txt
+git commit -q -m 'Plant more'
+printf 'changed\n' >> more.txt
+printf 'staged\n' > staged.txt
+git add staged.txt
+printf 'new\n' > untracked.txt
+";
 
 /// Processes that are looked for, at most.
 const MAX_PROCESSES: usize = 3;
@@ -125,7 +152,8 @@ fn world(mentions: &Mentions, variant: Variant) -> World {
         first.map_or_else(|| otherwise.to_owned(), String::clone)
     };
     let user = mentioned(&mentions.users, USER);
-    let group = mentioned(&mentions.groups, &user);
+    let usual_group = if variant == Variant::Again { GROUP } else { &*user };
+    let group = mentioned(&mentions.groups, usual_group);
     let users = mentions.users.iter().filter(|it| is_name(it) && **it != user);
     let groups = mentions.groups.iter().filter(|it| is_name(it) && **it != group);
     let mut planter = Planter {
@@ -156,14 +184,27 @@ fn world(mentions: &Mentions, variant: Variant) -> World {
         user,
         group,
         directory,
-        variables: match variant {
-            Variant::Again => telling_variables(mentions),
-            Variant::First | Variant::Near | Variant::Odd => variables(mentions),
-        },
+        variables: variables_of(mentions, variant),
         files,
-        setup: None,
+        setup: mentions.programs.contains("git").then(|| REPOSITORY.to_owned()),
         processes,
     }
+}
+
+fn variables_of(mentions: &Mentions, variant: Variant) -> BTreeMap<String, String> {
+    let mut all = match variant {
+        Variant::Again => telling_variables(mentions),
+        Variant::First | Variant::Near | Variant::Odd => variables(mentions),
+    };
+    let mut set = |name: &str, value: &str| drop(all.insert(name.to_owned(), value.to_owned()));
+    if variant == Variant::Again {
+        set("TZ", ZONE);
+    }
+    if mentions.programs.contains("git") {
+        set("GIT_AUTHOR_DATE", COMMIT_DATE);
+        set("GIT_COMMITTER_DATE", COMMIT_DATE);
+    }
+    all
 }
 
 /// Takes out what would lie below a file, and what is there already.
@@ -227,6 +268,8 @@ impl Planter<'_> {
         let named_like_file = glob::extension(path).is_some();
         match role {
             _ if path.ends_with('/') || parent => true,
+            // Nobody calls a directory like that.
+            _ if glob::extension(path) == Some("sh") => false,
             Role::Directory => true,
             Role::File => false,
             Role::Any | Role::Target => !named_like_file && self.is_first() == (role == Role::Any),

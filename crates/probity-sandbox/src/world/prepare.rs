@@ -11,13 +11,16 @@ use std::{
 };
 
 use super::{
-    Content, File, Prepared, USER_ID, World, archive,
+    Content, File, GROUP_ID, Prepared, USER_ID, World, archive,
     archive::{Member, MemberKind},
     generate,
 };
 
 /// Times in a world are relative to when it is made. A tree older than this is made anew.
 const FRESH_SECONDS: u64 = 6 * 3600;
+
+/// Which files every world has. A tree of an earlier version of the program is made anew when this changes.
+const BASICS: &str = "2";
 
 /// A tree that was not changed for so long is removed. A world may say that its root is some days old.
 const STALE_SECONDS: u64 = 3 * 86_400;
@@ -119,6 +122,7 @@ impl World {
         let mut hasher = blake3::Hasher::new();
         let data = serde_json::to_vec(self).expect("a world is plain data");
         hasher.update(&data);
+        hasher.update(BASICS.as_bytes());
         hasher.update(&(seconds(now) / i64::try_from(FRESH_SECONDS).unwrap_or(1)).to_le_bytes());
         for tool in SETUP_TOOLS.iter().filter(|_| self.setup.is_some()) {
             let found = fs::metadata(tool).ok();
@@ -263,10 +267,10 @@ impl Writer<'_> {
             self.file(&file)?;
         }
         let mut passwd = format!(
-            "root:x:0:0:root:/root:/bin/bash\n{user}:x:{USER_ID}:{USER_ID}:{user}:{home}:/bin/bash\n\
+            "root:x:0:0:root:/root:/bin/bash\n{user}:x:{USER_ID}:{GROUP_ID}:{user}:{home}:/bin/bash\n\
              nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"
         );
-        let mut list = format!("root:x:0:\n{group}:x:{USER_ID}:\nnogroup:x:65534:\n");
+        let mut list = format!("root:x:0:\n{group}:x:{GROUP_ID}:\nnogroup:x:65534:\n");
         for it in users.iter().filter(|it| it.name != *user) {
             let super::User { name, id } = it;
             let _ = writeln!(passwd, "{name}:x:{id}:{id}:{name}:/home/{name}:/bin/bash");

@@ -41,10 +41,29 @@ pub fn read(file: &str, text: &str) -> Result<World, ReadError> {
         setup,
         processes,
     } = raw;
+    check_names(&user, group.as_deref(), &users, &groups).map_err(|it| problem(0, &it))?;
+    if let Some(name) = variables.keys().find(|it| !is_variable(it)) {
+        return Err(problem(0, &format!("`variables`: `{name}` is no name of a variable")));
+    }
+    if processes.len() > MOST_PROCESSES {
+        let message = format!("`processes` has more than {MOST_PROCESSES} entries");
+        return Err(problem(0, &message));
+    }
     let mut made = Vec::with_capacity(files.len());
+    let mut total = 0_u64;
     for spanned in files {
         let at = spanned.span().start;
-        made.push(spanned.into_inner().into_file().map_err(|message| problem(at, &message))?);
+        let file = spanned.into_inner().into_file().map_err(|message| problem(at, &message))?;
+        total = total.saturating_add(room(&file.content));
+        if total > MOST_BYTES {
+            let message = format!(
+                "`files`: with `{}` they are larger than {} MiB together",
+                file.path,
+                MOST_BYTES >> 20
+            );
+            return Err(problem(at, &message));
+        }
+        made.push(file);
     }
     let directory = directory.unwrap_or_else(|| format!("/home/{user}"));
     if !directory.starts_with('/') {
@@ -65,6 +84,54 @@ pub fn read(file: &str, text: &str) -> Result<World, ReadError> {
         setup,
         processes,
     })
+}
+
+/// Bytes of all files of a world together, without holes. Worlds are kept in memory.
+const MOST_BYTES: u64 = 128 << 20;
+/// The largest file with holes.
+const LARGEST_SPARSE: u64 = 1 << 40;
+/// What a generated line takes at most.
+const LONGEST_LINE: u64 = 200;
+/// Processes that run when a command starts. They count for the limit of processes that the command has.
+const MOST_PROCESSES: usize = 16;
+
+/// The room that a content takes.
+fn room(content: &Content) -> u64 {
+    match content {
+        Content::Bytes(bytes) => bytes.len() as u64,
+        Content::Noise { size, .. } => *size,
+        Content::Lines { count, .. } => u64::from(*count) * LONGEST_LINE,
+        Content::Sparse(_) | Content::Directory | Content::Link(_) | Content::Hard(_) => 0,
+    }
+}
+
+/// Names stand in `/etc/passwd` and `/etc/group`, where some characters mean something.
+fn check_names(
+    user: &str,
+    group: Option<&str>,
+    users: &[User],
+    groups: &[Group],
+) -> Result<(), String> {
+    let is_name = |it: &str| {
+        let fits = |it: char| it.is_alphanumeric() || matches!(it, '_' | '-' | '.' | '$');
+        !it.is_empty() && it.len() <= 64 && !it.starts_with('-') && it.chars().all(fits)
+    };
+    let own = [("user", Some(user)), ("group", group)];
+    let own = own.into_iter().filter_map(|(field, name)| Some((field, name?)));
+    let others = users.iter().map(|it| ("users", &*it.name));
+    let more = groups.iter().flat_map(|it| {
+        let members = it.members.iter().map(String::as_str);
+        members.chain([&*it.name]).map(|it| ("groups", it))
+    });
+    match own.chain(others).chain(more).find(|(_, name)| !is_name(name)) {
+        Some((field, name)) => Err(format!("`{field}`: {name:?} is no name of a user or a group")),
+        None => Ok(()),
+    }
+}
+
+fn is_variable(name: &str) -> bool {
+    let fits = |it: u8| it.is_ascii_alphanumeric() || it == b'_';
+    name.bytes().all(fits) && name.bytes().next().is_some_and(|it| !it.is_ascii_digit())
 }
 
 #[derive(Deserialize)]
@@ -141,6 +208,12 @@ impl RawFile {
         } = self;
         if path.is_empty() || path.split('/').any(|it| it == "..") {
             return Err(format!("`path`: `{path}` has to lie in the world"));
+        }
+        if sparse.is_some_and(|it| it > LARGEST_SPARSE) {
+            return Err(format!(
+                "`sparse`: `{path}` can have {} GiB at most",
+                LARGEST_SPARSE >> 30
+            ));
         }
         let needs_seed = noise.is_some() || lines.is_some();
         if seed.is_some() && !needs_seed {

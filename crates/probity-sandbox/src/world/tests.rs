@@ -78,6 +78,19 @@ fn a_problem_has_its_line_and_its_field() {
         ),
         ("name = \"x\"\ndirectory = \"a\"\n", "w.toml:1: `directory` has to begin with a slash"),
         ("about = \"x\"\n", "w.toml:1: missing field `name`"),
+        (
+            "name = \"x\"\nfiles = [\n  { path = \"n\", noise = \"100G\" },\n]\n",
+            "w.toml:3: `files`: with `n` they are larger than 128 MiB together",
+        ),
+        (
+            "name = \"x\"\nfiles = [\n  { path = \"n\", lines = \"prose\", count = 4000000000 },\n]\n",
+            "w.toml:3: `files`: with `n` they are larger than 128 MiB together",
+        ),
+        ("name = \"x\"\nuser = \"ada\\nroot\"\n", "w.toml:1: `user`: \"ada\\nroot\" is no name"),
+        (
+            "name = \"x\"\nvariables = { \"A=B\" = \"c\" }\n",
+            "w.toml:1: `variables`: `A=B` is no name",
+        ),
     ] {
         let error = read("w.toml", text).unwrap_err().to_string();
         assert!(error.starts_with(problem), "{error}");

@@ -84,13 +84,22 @@ pub(crate) fn as_nobody(test: &str) {
         // Nothing is missed: the test itself ran as an ordinary user.
         return;
     }
-    let output = std::process::Command::new("setpriv")
-        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"])
+    run_test(test, &["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]);
+}
+
+/// Runs a test of this program as the root of a user namespace that has no other user.
+pub(crate) fn as_only_root(test: &str) {
+    run_test(test, &["unshare", "-Ur"]);
+}
+
+fn run_test(test: &str, by: &[&str]) {
+    let output = std::process::Command::new(by[0])
+        .args(&by[1..])
         .arg(std::env::current_exe().expect("this program"))
         .args(["--exact", test, "--nocapture"])
         .current_dir("/")
         .output()
-        .expect("setpriv");
+        .expect("a program of util-linux");
     let said = text(&output.stdout);
     assert!(output.status.success() && said.contains("1 passed"), "{said}{}", text(&output.stderr));
 }

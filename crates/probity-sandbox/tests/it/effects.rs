@@ -64,7 +64,7 @@ fn each_kind_of_change_is_listed() {
     let made = execution.changes[2].after.as_ref().expect("a file");
     let digest = blake3::hash(b"new\n").to_hex().to_string();
     assert_eq!(made.kind, EntryKind::File { size: 4, digest });
-    assert_eq!(made.owner, (1000, 1000));
+    assert_eq!(made.owner, (1000, 1500));
 }
 
 #[test]
@@ -156,4 +156,43 @@ fn a_limit_of_nothing_is_not_without_limit() {
     let execution = world.shell_within("head -c 1M /dev/zero > f; stat -c %s f", &limits);
     let written: u64 = text(&execution.stdout.bytes).trim().parse().expect("a size");
     assert!(written <= 64 << 10, "{written}");
+}
+
+#[test]
+fn processes_that_a_command_ends_are_seen() {
+    let mut world = Playground::new("files", files);
+    world.prepared.processes = vec![
+        vec!["sleep".to_owned(), "301".to_owned()],
+        vec!["sleep".to_owned(), "302".to_owned()],
+    ];
+    assert_eq!(world.shell("true").ended, Vec::<String>::new());
+    assert_eq!(world.shell("pkill -f 'sleep 301'").ended, ["`sleep 301`: killed by signal 15"]);
+    let both = world.shell("kill -9 2; kill -STOP 3");
+    assert_eq!(both.ended, ["`sleep 301`: killed by signal 9", "`sleep 302`: stopped"]);
+}
+
+#[test]
+fn the_names_of_a_file_are_counted() {
+    let world = Playground::new("files", files);
+    let links = |text: &str| {
+        let changes = world.shell(text).changes;
+        changes
+            .iter()
+            .find(|it| it.path.ends_with("/new"))
+            .and_then(|it| Some(it.after.as_ref()?.links))
+    };
+    assert_eq!((links("ln a.txt new"), links("cp a.txt new")), (Some(2), Some(1)));
+}
+
+#[test]
+fn a_program_may_reserve_more_than_it_uses() {
+    let world = Playground::new("files", files);
+    let reserve = "import mmap; print(len(mmap.mmap(-1, 8 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000)))";
+    let execution = world.shell(&format!("python3 -c '{reserve}'"));
+    assert_eq!(text(&execution.stdout.bytes), format!("{}\n", 8_u64 << 30));
+}
+
+#[test]
+fn root_of_a_namespace_with_one_user_can_execute() {
+    crate::common::as_only_root("effects::output_and_exit_code_are_those_of_the_command");
 }

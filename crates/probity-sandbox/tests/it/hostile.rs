@@ -262,7 +262,7 @@ fn attack() {
 
 fn suffer(name: &str, command: &str, must: Must, world: &Playground) {
     let time = Duration::from_millis(2500);
-    let limits = Limits { time, memory: 512 << 20, ..Limits::default() };
+    let limits = Limits { time, memory: 512 << 20, space: 1 << 30, ..Limits::default() };
     let started = Instant::now();
     let execution = world.shell_within(command, &limits);
     let took = started.elapsed();

@@ -63,7 +63,7 @@ fn paths_are_looked_at_as_the_world_sees_them() {
     assert_eq!((content(0), content(1)), (Some("alpha\n".to_owned()), Some("alpha\n".to_owned())));
     assert_eq!(seen[1].entry.as_ref().map(|it| it.mode), Some(0o600));
     assert_eq!((kind(2), content(2)), (None, None));
-    assert_eq!((kind(3), content(3)), (Some(EntryKind::Special), None));
+    assert_eq!((kind(3), content(3)), (Some(EntryKind::Special { what: "pipe".to_owned() }), None));
     assert_eq!(kind(4), None, "a file of the host is seen");
 }
 

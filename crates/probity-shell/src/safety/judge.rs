@@ -1,5 +1,7 @@
 //! One answer to "is this text dangerous", whether it parses or not.
 
+use serde::{Serialize, Serializer};
+
 use super::{Assessment, Level, Risk, Rules, assess, data, walk::Walker};
 use crate::parse::{ParseError, Script};
 
@@ -7,14 +9,23 @@ use crate::parse::{ParseError, Script};
 const MAX_BROKEN: usize = 16 * 1024;
 
 /// A text with what it would do.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Judgement<'t> {
-    /// The script, or why the text is not one.
+    /// The script, or why the text is not one; serialized, the latter alone, as `parse_error`.
+    #[serde(rename = "parse_error", serialize_with = "error_alone")]
     pub script: Result<Script<'t>, ParseError>,
     /// What it would do. A text that does not parse has this only if its readable part would do some harm.
     pub assessment: Option<Assessment>,
     /// Whether it counts as unsafe at the level that was asked for.
+    #[serde(rename = "unsafe")]
     pub is_unsafe: bool,
+}
+
+fn error_alone<S: Serializer>(
+    script: &Result<Script<'_>, ParseError>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    script.as_ref().err().serialize(serializer)
 }
 
 /// Judges any text, a model's reply as it came included.

@@ -1,6 +1,6 @@
 //! Files that a search tells apart: by name, depth, type, size, age, mode and text.
 
-use probity_shell::mentions::Mentions;
+use probity_shell::internal::mentions::Mentions;
 
 use super::{Variant, glob, text::Texts, typed};
 use crate::world::{Content, File};

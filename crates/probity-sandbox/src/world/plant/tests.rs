@@ -1,4 +1,4 @@
-use probity_shell::{Script, mentions::Mentions};
+use probity_shell::{Script, internal::mentions::Mentions};
 
 use super::*;
 

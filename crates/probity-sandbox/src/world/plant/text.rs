@@ -1,6 +1,6 @@
 //! Texts in which the patterns that commands search for are found, and nearly found.
 
-use probity_shell::mentions::{Mentions, Syntax, TextPattern};
+use probity_shell::internal::mentions::{Mentions, Syntax, TextPattern};
 use regex_syntax::hir::{Class, Hir, HirKind};
 
 /// Lines that any text has: blanks, doubles, columns, numbers, capitals.
@@ -22,8 +22,19 @@ const FILLER: &[&str] = &[
     "zephyr 100 -5 3.14",
 ];
 
-/// No text has more lines than this.
-const MAX_LINES: usize = 400;
+/// Lines that tell orders apart: numbers of several widths, sizes with units, neighbours that differ only in case.
+const TELLING: &[&str] =
+    &["10 lamps", "9 lamps", "100 lamps", "2K rope", "1M rope", "Lantern", "lantern", "lantern"];
+
+/// A line whose bytes are more than its characters.
+const WIDE: &str = "Größe 日本";
+
+/// Lines of a long text, at least.
+const LONG: usize = 130;
+
+/// Lines of a text that a command counts, at most: in the world with long texts, and in the others.
+const MAX_LONG: usize = 2000;
+const MAX_LINES: usize = 300;
 
 /// Patterns whose samples are in texts, at most.
 const MAX_PATTERNS: usize = 12;
@@ -67,6 +78,13 @@ fn content(mentions: &Mentions, found: &[Vec<String>], seed: usize, sorted: bool
     let shift = seed * 4 % lines.len();
     lines.rotate_left(shift);
     lines.truncate(9 + seed % 6);
+    // Every other text has them, so that there are also texts without.
+    if seed.is_multiple_of(2) {
+        lines.extend(TELLING.iter().map(|it| (*it).to_owned()));
+    }
+    if sorted {
+        lines.push(WIDE.to_owned());
+    }
     let columns = mentions.numbers.iter().copied().filter(|it| *it <= 20).max().unwrap_or(3).max(3);
     for sign in &mentions.separators {
         lines.extend((0..3).map(|row| {
@@ -86,11 +104,12 @@ fn content(mentions: &Mentions, found: &[Vec<String>], seed: usize, sorted: bool
             lines.extend(near(found));
         }
     }
-    let wanted = mentions.numbers.iter().copied().filter(|it| *it <= 300).max().unwrap_or(0);
-    let wanted = usize::try_from(wanted).unwrap_or(0) + 3;
-    let more = (lines.len()..wanted.min(MAX_LINES))
-        .map(|it| format!("line {it} of {seed}"))
-        .collect::<Vec<_>>();
+    // One world has long texts.
+    let most = if sorted { MAX_LONG } else { MAX_LINES };
+    let numbers = mentions.numbers.iter().filter_map(|it| usize::try_from(*it).ok());
+    let wanted = numbers.filter(|it| *it <= most).max().unwrap_or(0) + 3;
+    let wanted = if sorted { wanted.max(LONG) } else { wanted };
+    let more = (lines.len()..wanted).map(|it| format!("line {it} of {seed}")).collect::<Vec<_>>();
     lines.extend(more);
     if sorted {
         lines.sort();

@@ -2,6 +2,8 @@
 //!
 //! The table is `data/output.toml`. What is not in it promises everything.
 
+mod exit;
+
 use std::{collections::BTreeMap, sync::LazyLock};
 
 use serde::Deserialize;
@@ -24,6 +26,21 @@ pub struct Promise {
     pub padded: bool,
     /// Whether a program in it needs a network.
     pub network: bool,
+    /// What exit code 1 says.
+    pub one: One,
+}
+
+/// What exit code 1 of a command says, beside that it failed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum One {
+    /// Nothing.
+    #[default]
+    Failed,
+    /// If it complains: that it did what it could, and that there was something that it could not look at.
+    Partly,
+    /// That there was nothing to be found, or that things differ.
+    Nothing,
 }
 
 /// What the order of lines means.
@@ -48,10 +65,15 @@ impl Order {
     }
 }
 
+/// Programs that run others.
+const WRAPPERS: &[&str] =
+    &["xargs", "find", "sudo", "time", "nice", "nohup", "timeout", "env", "command"];
+
 impl Promise {
     /// What a script promises.
     pub fn of(script: &Script<'_>) -> Self {
-        let mut promise = Self { order: Order::Natural, padded: false, network: false };
+        let one = script.body.last().map_or(One::Failed, exit::one);
+        let mut promise = Self { order: Order::Natural, padded: false, network: false, one };
         promise.statements(&script.body);
         promise
     }
@@ -62,16 +84,18 @@ impl Promise {
 
     /// Statements that run one after the other. Each may read what the whole reads.
     fn list<'s>(&mut self, statements: impl Iterator<Item = &'s Stmt>) {
-        let before = self.order;
-        let mut together: Option<Order> = None;
+        let before = (self.order, self.padded);
+        let mut together: Option<(Order, bool)> = None;
         for stmt in statements {
-            self.order = before;
+            (self.order, self.padded) = before;
             self.statement(stmt);
-            if !writes_elsewhere(stmt) {
-                together = Some(together.map_or(self.order, |it| it.and(self.order)));
+            if !writes_elsewhere(stmt) && !is_quiet(stmt) {
+                // Blanks mean nothing only if they mean nothing in all that is written.
+                let own = (self.order, self.padded);
+                together = Some(together.map_or(own, |it| (it.0.and(own.0), it.1 && own.1)));
             }
         }
-        self.order = together.unwrap_or(before);
+        (self.order, self.padded) = together.unwrap_or(before);
     }
 
     fn statement(&mut self, stmt: &Stmt) {
@@ -134,9 +158,11 @@ impl Promise {
             } else if given(&habit.scrambles) {
                 self.order = Order::None;
             }
-            self.padded |= given(&habit.pads);
+            // What takes lines apart writes blanks of its own.
+            self.padded = given(&habit.pads) || self.padded && !habit.reshapes;
             // Without an operand there is nobody to talk to: `ssh -V`.
             self.network |= habit.network && call.is_none_or(|it| !it.operands.is_empty());
+            self.network |= arguments.iter().any(|it| habit.network_with.contains(&it.text));
         }
         // Names that are sorted for a program say nothing about the order of what that program writes.
         if name == "xargs" && self.order == Order::Asked {
@@ -147,11 +173,18 @@ impl Promise {
             self.order = Order::None;
         }
         let inner = arguments.iter().position(|it| TABLE.contains_key(&*it.text));
-        let wraps = ["xargs", "find", "sudo", "time", "nice", "nohup", "timeout", "env"];
-        if let Some(at) = inner.filter(|_| wraps.contains(&name)) {
+        if let Some(at) = inner.filter(|_| WRAPPERS.contains(&name)) {
             self.run(&arguments[at..]);
         }
     }
+}
+
+/// Whether a statement writes nothing whatever happens.
+fn is_quiet(stmt: &Stmt) -> bool {
+    const QUIET: &[&str] =
+        &["cd", "export", "set", "shopt", "umask", "mkdir", "touch", "true", "false", "exit"];
+    let Command::Simple(it) = &stmt.command else { return false };
+    it.words.first().is_none_or(|it| QUIET.contains(&&*exit::text(it)))
 }
 
 /// Whether the output goes to a file.
@@ -203,7 +236,11 @@ struct Habit {
     scrambles: When,
     sorts: When,
     pads: When,
+    reshapes: bool,
     network: bool,
+    /// Subcommands that need a network.
+    network_with: Vec<String>,
+    one: One,
 }
 
 enum When {
@@ -244,7 +281,7 @@ impl<'de> Deserialize<'de> for When {
 }
 
 static TABLE: LazyLock<BTreeMap<String, Habit>> = LazyLock::new(|| {
-    toml::from_str(include_str!("../data/output.toml"))
+    toml::from_str(include_str!("../../data/output.toml"))
         .unwrap_or_else(|error| panic!("a test reads data/output.toml: {error}"))
 });
 
@@ -286,6 +323,9 @@ mod tests {
         assert!(!of("cat f").padded);
         assert!(!of("uniq f").padded && !of("ls").padded && of("ls -la").padded);
         assert!(of("cat -n f").padded);
+        assert!(of("sort f | uniq -c | sort -rn").padded && of("cd x && wc -l f").padded);
+        assert!(!of("wc -l f; cat f").padded && !of("wc -l f | awk '{print}'").padded);
+        assert!(of("git push origin main").network && !of("git log").network);
         assert!(of("x=$(curl -s http://x)").network);
         assert!(!of("echo curl").network && !of("ssh -V").network);
     }
