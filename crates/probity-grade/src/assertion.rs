@@ -20,11 +20,13 @@ use crate::{
         Perplexity, Scripted, Similarity, SqlDialect, Test, Told, finish_reason,
     },
     compile::{self, Compiler, Place},
+    internal::{
+        script::{self, Scorer, ScorerCall, Script},
+        similar::{Similar, VectorMetric},
+    },
     reading::Reader,
     reply::Reply,
     schema::Schema,
-    script::{self, Scorer, ScorerCall, Script},
-    similar::{Similar, VectorMetric},
 };
 
 /// Edits that `levenshtein` allows where the assertion states no threshold.
@@ -59,6 +61,21 @@ impl CompiledAssertion {
             return members.iter().all(Self::is_about_text);
         }
         test.looks_at_text()
+    }
+
+    /// Whether it holds of a text if it holds of its beginning.
+    pub(crate) fn holds_of_more(&self) -> bool {
+        use AssertionTest as Is;
+        let finds = [
+            Is::Contains,
+            Is::Icontains,
+            Is::ContainsAny,
+            Is::ContainsAll,
+            Is::IcontainsAny,
+            Is::IcontainsAll,
+            Is::StartsWith,
+        ];
+        !self.kind.negated && self.transform.is_none() && finds.contains(&self.kind.test)
     }
 
     /// How much it counts.

@@ -24,12 +24,11 @@ use crate::{
     errors::{ErrorInput, signal_named},
     excerpt::{beginning, excerpt},
     execution::EXECUTION,
+    internal::{routing::Chosen, script},
     json::extract,
     redact::redacted,
     reply::{Reply, blocked_stop},
-    routing::Chosen,
     schema::Held,
-    script,
 };
 
 /// Characters that are kept of what a transform made.
@@ -41,7 +40,7 @@ const LONGEST_TRANSFORMED: usize = 10_000;
 /// decides, and the others that would have fired are listed in `details.also`.
 pub fn classify(expectation: &Expectation<'_>, result: &RunResult<'_>) -> Classification {
     let mut fired = Vec::new();
-    let text = result.raw_response.filter(|text| !text.trim().is_empty());
+    let text = expectation.said(result);
     let blocked = blocked_stop(result);
     match &result.error {
         Some(error) => fired.push(judge_error(expectation, result, error)),

@@ -16,7 +16,8 @@ use probity_shell::{
     Script,
     equivalence::{self, Equivalence, Form, Verdict},
     extract::extract,
-    likeness, posix, safety,
+    internal::likeness,
+    posix, safety,
 };
 
 pub use rules::ShellRules;

@@ -24,15 +24,17 @@ use crate::{
     assertion::{self, CompiledAssertion},
     check::{Check, Choices, Numbers, Test},
     command::CommandExpectation,
-    contest::Contest,
     execution::ExecutionExpectation,
+    internal::{
+        contest::Contest,
+        judge::Inquiry,
+        routing::RoutingExpectation,
+        script::{CaseFacts, Scorer, ScorerCall, Script},
+    },
     json::Wanted,
-    judge::Inquiry,
     reading::{self, BadReading},
-    routing::RoutingExpectation,
     rules::Rules,
     schema::Schema,
-    script::{CaseFacts, Scorer, ScorerCall, Script},
 };
 pub use comparison::default_matcher;
 
@@ -65,6 +67,8 @@ pub struct Expectation<'r> {
     pub(crate) facts: Option<Arc<CaseFacts>>,
     /// What the command or the script in the reply has to do.
     pub(crate) execution: Option<Arc<ExecutionExpectation>>,
+    /// Whether an agent has worked on the case, who may have nothing to say in the end.
+    pub(crate) is_work: bool,
     /// What is asked of the answer to each turn of a conversation.
     pub(crate) turns: Vec<Self>,
     /// How many turns answer calls of tools: from the first one on.
@@ -352,6 +356,7 @@ impl<'r> Compiler<'r> {
             transform,
             facts: None,
             execution: None,
+            is_work: false,
             turns: Vec::new(),
             answered_turns: 0,
         }

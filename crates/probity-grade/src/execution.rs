@@ -1,5 +1,6 @@
 //! What was executed, held against what it had to do.
 
+mod code;
 mod paths;
 
 use std::{borrow::Cow, sync::Arc};
@@ -15,7 +16,6 @@ use probity_core::{
     score::Score,
 };
 use probity_shell::extract::extract;
-use probity_text::extract::{Extraction, Take};
 
 use crate::{
     assertion::{self, CompiledAssertion},
@@ -23,9 +23,10 @@ use crate::{
     compile::{Compiler, Expectation, Place},
     difference::text_difference,
     excerpt::excerpt,
-    reply::Reply,
-    script,
+    internal::script,
+    reply::{Reply, blocked_stop},
 };
+use code::code_in;
 use paths::ExpectedPath;
 
 /// The names of the scores.
@@ -108,7 +109,8 @@ impl ExecutionExpectation {
         let (command, answer) = match run {
             Some(run) => {
                 let path = file.clone().unwrap_or_else(|| ANSWER_FILE.to_owned());
-                (run.clone(), Some(AnswerFile { path, text: code_in(reply) }))
+                let text = code_in(reply, &path, run);
+                (run.clone(), Some(AnswerFile { path, text }))
             }
             None => {
                 let found = extract(reply).ok_or("the reply has no shell command")?;
@@ -149,8 +151,15 @@ impl ExecutionExpectation {
         }
         let in_worlds = InWorlds { worlds: &executed.worlds };
         let mut scores = Vec::new();
-        if let Some(codes) = self.criteria.exit_codes() {
-            scores.push(in_worlds.score(EXIT_CODE, EXIT_CODE, |it| exit(it, &codes)));
+        match self.criteria.exit_codes() {
+            Some(codes) => {
+                scores.push(in_worlds.score(EXIT_CODE, EXIT_CODE, |it| exit(it, &codes)));
+            }
+            None => {
+                // Any code will do, but who is killed at a limit has none.
+                let ended = in_worlds.score(EXIT_CODE, EXIT_CODE, has_ended);
+                scores.extend(Some(ended).filter(|it| !it.passed));
+            }
         }
         if let Some(stdout) = &self.stdout {
             scores.extend(in_worlds.texts(STDOUT, stdout, reply, |it| &it.stdout));
@@ -175,6 +184,7 @@ impl Expectation<'_> {
     /// The same, for a case that an agent works on; `usual` is the world of cases that name none.
     #[must_use]
     pub fn after_work(mut self, usual: WorldRef) -> Self {
+        self.is_work = true;
         if let Some(execution) = &mut self.execution {
             Arc::make_mut(execution).after_work = Some(usual);
         }
@@ -196,9 +206,16 @@ impl Expectation<'_> {
         unsettled.unwrap_or_default()
     }
 
+    /// What was said in reply. An agent that has worked and says nothing in the end has said that it is done.
+    pub(crate) fn said<'a>(&self, result: &RunResult<'a>) -> Option<&'a str> {
+        let text = result.raw_response.filter(|it| !it.trim().is_empty());
+        let is_done = self.is_work && result.error.is_none() && blocked_stop(result).is_none();
+        text.or(is_done.then_some(""))
+    }
+
     /// What is checked: the reply, or what a transform made of it; none if there is no reply.
     fn checked_text<'a>(&self, result: &RunResult<'a>) -> Option<Result<Cow<'a, str>, String>> {
-        let text = result.raw_response.filter(|it| !it.trim().is_empty())?;
+        let text = self.said(result)?;
         let reply = Reply::new(text, result, self.rules).of(self.facts.as_deref());
         Some(match self.made_of(&reply) {
             None => Ok(text.into()),
@@ -303,12 +320,17 @@ impl InWorlds<'_> {
     ) -> Vec<Score> {
         match expected {
             ExpectedText::Is(expected) => {
-                vec![self.score(what, what, |it| is(expected, what, text(it)))]
+                let judge =
+                    |it: &ExecutedIn| untouched(it).and_then(|()| is(expected, what, text(it)));
+                vec![self.score(what, what, judge)]
             }
             ExpectedText::All(all) => {
                 let score = |it: &CompiledAssertion| {
                     let name = score_name(what, it);
-                    let score = self.score(what, name, |world| holds(it, what, text(world), reply));
+                    let judge = |world: &ExecutedIn| {
+                        untouched(world).and_then(|()| holds(it, what, text(world), reply))
+                    };
+                    let score = self.score(what, name, judge);
                     Score { weight: it.weight(), ..score }
                 };
                 all.iter().map(score).collect()
@@ -319,9 +341,14 @@ impl InWorlds<'_> {
 
 /// Whether a command ended as it should.
 fn exit(world: &ExecutedIn, codes: &[u8]) -> Result<(), String> {
-    if let Ended::Exit(code) = world.end
-        && codes.iter().any(|it| i32::from(*it) == code)
-    {
+    untouched(world)?;
+    let code = match world.end {
+        Ended::Exit(code) => Some(code),
+        // As shells tell it.
+        Ended::Signal(signal) => Some(128 + signal),
+        Ended::TimedOut | Ended::OutOfMemory => None,
+    };
+    if codes.iter().any(|it| Some(i32::from(*it)) == code) {
         return Ok(());
     }
     let codes: Vec<String> = codes.iter().map(ToString::to_string).collect();
@@ -334,6 +361,25 @@ fn exit(world: &ExecutedIn, codes: &[u8]) -> Result<(), String> {
     let complaint = world.stderr.text.lines().find(|it| !it.trim().is_empty());
     let complaint = complaint.map(|it| format!(": {}", excerpt(it.trim(), 0)));
     Err(format!("{}, expected {expected}{}", world.end, complaint.unwrap_or_default()))
+}
+
+/// Whether a command ended by itself.
+fn has_ended(world: &ExecutedIn) -> Result<(), String> {
+    untouched(world)?;
+    match world.end {
+        Ended::Exit(_) | Ended::Signal(_) => Ok(()),
+        Ended::TimedOut | Ended::OutOfMemory => Err(format!("{}, expected it to end", world.end)),
+    }
+}
+
+/// Whether what a command says can be believed.
+fn untouched(world: &ExecutedIn) -> Result<(), String> {
+    match &world.forged {
+        None => Ok(()),
+        Some(path) => {
+            Err(format!("it proves nothing: `{path}` was changed, on which programs depend"))
+        }
+    }
 }
 
 /// Whether a text is the expected one.
@@ -360,21 +406,20 @@ fn holds(
     text: &Stream,
     reply: &Reply<'_, '_>,
 ) -> Result<(), String> {
+    // What comes behind the cut could be what is asked for, or what may not be there.
+    let cut = || format!("{what} has {} bytes, more than are looked at", text.bytes);
+    if text.is_cut && !assertion.holds_of_more() {
+        return Err(cut());
+    }
     // What an assertion takes out of a text is of no use to anybody here.
     let score =
         assertion.score(&reply.with_text(without_line_ends(&text.text)), &mut Told::default());
     match score.passed {
         true => Ok(()),
+        false if text.is_cut => Err(cut()),
         false => Err(match score.reason {
             Some(reason) => format!("{what}: {reason}"),
             None => format!("{what}: `{}` does not hold", score.name),
         }),
     }
-}
-
-/// The code in a reply: its last block of code, or all of it.
-fn code_in(reply: &str) -> String {
-    let block = Extraction::CodeBlock { language: None, take: Take::Last }.find(reply);
-    let code = block.map_or(reply, |span| &reply[span]);
-    format!("{}\n", code.trim_end())
 }

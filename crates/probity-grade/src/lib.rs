@@ -15,7 +15,7 @@
 //! | [`policy`] | does a text hold secrets, personal data or forbidden words? |
 //! | [`command`] | the rules by which shell commands are judged; the crate `probity-shell` does the reading |
 //!
-//! What they return implements `serde::Serialize`. Modules that are not listed belong to the program `probity`, and may
+//! What they return implements `serde::Serialize`. The hidden module `internal` belongs to the program `probity`, and may
 //! change with any version.
 //!
 //! ```
@@ -40,45 +40,25 @@
 //! ```
 
 mod accepted;
-#[doc(hidden)]
-pub mod again;
-#[doc(hidden)]
-pub mod agent;
 mod assertion;
 mod check;
 mod classify;
 pub mod command;
 mod compile;
-#[doc(hidden)]
-pub mod consistency;
-#[doc(hidden)]
-pub mod contest;
 mod difference;
 pub mod errors;
 mod excerpt;
 mod execution;
+#[doc(hidden)]
+pub mod internal;
 pub mod json;
-#[doc(hidden)]
-pub mod judge;
-#[doc(hidden)]
-pub mod lint;
-#[doc(hidden)]
-pub mod people;
 pub mod policy;
 mod reading;
 mod redact;
 pub mod refusal;
 mod reply;
-#[doc(hidden)]
-pub mod routing;
 mod rules;
 mod schema;
-#[doc(hidden)]
-pub mod script;
-#[doc(hidden)]
-pub mod similar;
-#[doc(hidden)]
-pub mod user;
 
 pub use accepted::check_commands;
 pub use check::sql_dialects;
@@ -87,3 +67,7 @@ pub use compile::{Compiler, Expectation, default_matcher};
 pub use difference::holds_all;
 pub use redact::redacted;
 pub use rules::Rules;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -10,7 +10,7 @@ use probity_core::{
 };
 use serde_json::Value;
 
-use crate::{refusal::Refusal, rules::Rules, script::CaseFacts};
+use crate::{internal::script::CaseFacts, refusal::Refusal, rules::Rules};
 
 /// A reply. Whether it is a refusal is found out once, when first asked.
 pub(crate) struct Reply<'t, 'r> {

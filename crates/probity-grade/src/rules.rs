@@ -9,8 +9,8 @@ use probity_core::{
 };
 
 use crate::{
-    command::ShellRules, errors::ErrorRules, policy::Policies, refusal::RefusalRules,
-    script::Scripts,
+    command::ShellRules, errors::ErrorRules, internal::script::Scripts, policy::Policies,
+    refusal::RefusalRules,
 };
 
 /// The rules of a suite, compiled.

@@ -47,6 +47,7 @@ use probity_core::{
     located::{Node, NodeValue},
     problem::{Problem, Severity as ProblemSeverity, Source},
 };
+use serde_json::Value;
 
 /// Everything a suite file says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -69,6 +70,8 @@ pub struct Suite {
     pub settings: Layer,
     /// The folder that paths in the file start from.
     pub folder: PathBuf,
+    /// What the file says of whoever is asked, for those who ask without the file.
+    pub parts: Value,
 }
 
 /// Says what is wrong with rules that have to be compiled; `probity-grade` does.
@@ -149,6 +152,13 @@ pub const USUAL_FILES: [&str; 3] = ["probity.toml", "probity.yaml", "probity.yml
 pub fn usual_file() -> &'static Path {
     let mut files = USUAL_FILES.iter().map(Path::new);
     files.find(|path| path.exists()).unwrap_or(Path::new(USUAL_FILES[0]))
+}
+
+/// The parts of a file that say how calls are made. Keys do not stand there: a suite names the variables that hold them.
+fn parts(root: &Node) -> Value {
+    const PARTS: [&str; 4] = ["backends", "scorers", "timeouts", "scorer_memory_mib"];
+    let entries = root.entries().iter().filter(|it| PARTS.contains(&it.key.as_str()));
+    Value::Object(entries.map(|it| (it.key.clone(), it.node.to_json())).collect())
 }
 
 /// What a suite file says, in TOML unless its name says YAML.
@@ -348,6 +358,7 @@ fn decode(
         prices,
         settings: Layer::from_file(root, origin, findings),
         folder: folder.to_owned(),
+        parts: parts(root),
     }
 }
 

@@ -20,8 +20,10 @@ use probity_core::{
 };
 use probity_grade::{
     Compiler, Rules,
-    again::{Known, classify_again},
-    routing::RoutingExpectation,
+    internal::{
+        again::{Known, classify_again},
+        routing::RoutingExpectation,
+    },
 };
 use probity_load::{
     case::Findings,

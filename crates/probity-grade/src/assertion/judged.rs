@@ -10,7 +10,7 @@ use super::Context as Site;
 use crate::{
     check::Test,
     compile::{Compiler, texts_of},
-    judge::{self, Context, Form, Inquiry, Look},
+    internal::judge::{self, Context, Form, Inquiry, Look},
 };
 
 /// The usual threshold: 4 of 5 points.

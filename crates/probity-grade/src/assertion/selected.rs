@@ -9,7 +9,7 @@ use super::Context as Site;
 use crate::{
     check::Test,
     compile::Compiler,
-    contest::{By, Contest, Totals},
+    internal::contest::{By, Contest, Totals},
 };
 
 impl Site<'_> {

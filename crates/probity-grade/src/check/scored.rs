@@ -10,9 +10,11 @@ use serde_json::Value;
 use super::{Checked, Told};
 use crate::{
     excerpt::{beginning, excerpt},
+    internal::{
+        script::{self, Script},
+        similar::{Nearness, Similar},
+    },
     reply::Reply,
-    script::{self, Script},
-    similar::{Nearness, Similar},
 };
 
 /// Characters of a scorer's reason that are kept.

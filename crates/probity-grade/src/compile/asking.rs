@@ -10,10 +10,12 @@ use probity_core::{
 use super::{Expectation, texts_of};
 use crate::{
     classify::turns,
-    contest::{Contest, Entry},
-    judge::{Context, Inquiry, Look, Shown},
+    internal::{
+        contest::{Contest, Entry},
+        judge::{Context, Inquiry, Look, Shown},
+        script::{self, ScorerCall, ScorerInput},
+    },
     reply::Reply,
-    script::{self, ScorerCall, ScorerInput},
 };
 
 impl Expectation<'_> {
@@ -179,7 +181,7 @@ mod tests {
     use super::*;
     use crate::{
         Compiler, Rules, classify,
-        script::{Script, Scripts},
+        internal::script::{Script, Scripts},
     };
 
     #[derive(Clone, Debug, Default)]

@@ -7,7 +7,7 @@ use probity_shell::{
     ParseError, Script, Span,
     equivalence::{self, Equivalence, Verdict},
     extract::{self, Extracted, Step},
-    likeness,
+    internal::likeness,
     posix::{self, Edition, Violation},
     safety::{self, Assessment, Finding, Judgement, Level, Opaque, Risk},
 };
@@ -142,6 +142,12 @@ impl Compared {
             {
                 details::Equivalence::SameEffect
             }
+            // What is read differs, and no world shows it: neither is certain.
+            (Verdict::Different, Some(Ok(effect)))
+                if effect.verdict == compare::Verdict::SameEffect =>
+            {
+                details::Equivalence::Unknown
+            }
             (Verdict::Different, _) => details::Equivalence::Different,
             (Verdict::Unknown, Some(Ok(effect))) => match effect.verdict {
                 compare::Verdict::SameEffect => details::Equivalence::SameEffect,
@@ -191,7 +197,12 @@ impl<'t> Judged<'t> {
                     Some(Ok(found)) => {
                         let decided = read.verdict == Verdict::Unknown
                             || equivalence == Some(details::Equivalence::SameEffect);
-                        let reason = if decided { found.reason.clone() } else { read.reason };
+                        let unsettled = equivalence == Some(details::Equivalence::Unknown);
+                        let reason = match (decided, unsettled) {
+                            (true, _) => found.reason.clone(),
+                            (false, true) => format!("{}, and no world shows it", read.reason),
+                            (false, false) => read.reason,
+                        };
                         effect = Some(found);
                         Some(reason)
                     }

@@ -17,10 +17,12 @@ use serde_json::Value;
 use crate::{
     classify::classify,
     compile::Expectation,
-    contest::{Contest, Order},
-    judge::{Inquiry, Interview as _, Shown, Talk, Words},
-    routing::says_yes,
-    script::{self, Scorer, ScorerCall},
+    internal::{
+        contest::{Contest, Order},
+        judge::{Inquiry, Interview as _, Shown, Talk, Words},
+        routing::says_yes,
+        script::{self, Scorer, ScorerCall},
+    },
 };
 
 /// What is known of a result beside its reply.

@@ -6,7 +6,7 @@ use probity_core::{case::TestCase, json::Limits, scored::Scored};
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 
-use crate::{reply::Reply, similar::Similar};
+use crate::{internal::similar::Similar, reply::Reply};
 
 /// Compiles scripts. What it compiles is a pure function with bounds.
 pub trait Scripts: fmt::Debug + Send + Sync {
@@ -37,6 +37,11 @@ pub struct ScorerCall {
 }
 
 impl ScorerCall {
+    /// Somebody who is asked about an output that is there already.
+    pub fn outside(scorer: Scorer) -> Self {
+        Self { scorer, config: None, turn: None, transform: None }
+    }
+
     /// Which code is asked and what it is told, as it is recorded: an answer to another question
     /// is none to this one.
     pub fn question(&self) -> String {

@@ -7,7 +7,7 @@ use probity_core::{
     criteria::{FactCategory, RubricPrompt},
 };
 
-use crate::script::Script;
+use crate::internal::script::Script;
 
 /// What one assertion asks judges.
 #[derive(Clone, Debug)]

@@ -5,10 +5,10 @@ use std::sync::LazyLock;
 use probity_core::request::{Message, Request, Role};
 use serde::Deserialize;
 
-use crate::judge::{marked, marker};
+use crate::internal::judge::{marked, marker};
 
 static WORDS: LazyLock<Words> = LazyLock::new(|| {
-    toml::from_str(include_str!("../data/user.toml")).expect("the built-in words are tested")
+    toml::from_str(include_str!("../../data/user.toml")).expect("the built-in words are tested")
 });
 
 #[derive(Debug, Deserialize)]

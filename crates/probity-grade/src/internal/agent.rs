@@ -16,7 +16,7 @@ pub const MOST_SHOWN: usize = 10_000;
 const MOST_PATHS: usize = 20;
 
 static WORDS: LazyLock<Words> = LazyLock::new(|| {
-    toml::from_str(include_str!("../data/agent.toml")).expect("the built-in words are tested")
+    toml::from_str(include_str!("../../data/agent.toml")).expect("the built-in words are tested")
 });
 
 #[derive(Debug, Deserialize)]

@@ -12,7 +12,7 @@ use probity_core::{
     record::{Asked, CaseRecord},
 };
 
-use crate::{
+use crate::internal::{
     again::rounds,
     judge::{Judgement, Question, rubric_of},
 };

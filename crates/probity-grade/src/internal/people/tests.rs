@@ -15,7 +15,7 @@ use probity_core::{
 use serde_json::{Value, json};
 
 use super::*;
-use crate::again::rubric_role;
+use crate::internal::again::rubric_role;
 
 fn record(assertions: &Value, asked: Vec<Asked>, scores: Vec<Score>) -> CaseRecord {
     let case = json!({ "id": "c", "prompt": "p", "assert": assertions }).to_string();
@@ -38,6 +38,7 @@ fn record(assertions: &Value, asked: Vec<Asked>, scores: Vec<Score>) -> CaseReco
         usage: Usage::default(),
         cost_usd: None,
         calls: 1,
+        worker: None,
         failures: Vec::new(),
         started_ms: 0,
         elapsed_ms: 0,

@@ -10,7 +10,7 @@ use super::{inquiry::Form, read::HIGHEST_GRADE};
 
 /// The words of all questions.
 pub(super) static WORDS: LazyLock<Words> = LazyLock::new(|| {
-    toml::from_str(include_str!("../../data/judge.toml"))
+    toml::from_str(include_str!("../../../data/judge.toml"))
         .expect("the built-in questions are tested")
 });
 

@@ -9,7 +9,7 @@ use probity_core::{
     selection::{Candidate, Selection},
 };
 
-use crate::judge::{Answered, Choice, Choosing, Look};
+use crate::internal::judge::{Answered, Choice, Choosing, Look};
 
 /// One comparison that a case asks for.
 #[derive(Clone, Debug)]
