@@ -59,6 +59,16 @@ impl Refused {
     }
 }
 
+/// Where a draft is checked.
+pub(crate) struct Place<'a> {
+    /// Where the suite is going to be.
+    pub(crate) folder: &'a Path,
+    /// The folder of what was imported, which scripts are copied from.
+    pub(crate) root: &'a Path,
+    /// Whether a text stands in what was imported.
+    pub(crate) is_held: &'a dyn Fn(&str) -> bool,
+}
+
 /// A case of a draft: ids are unique only within a dataset.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct CaseKey {
@@ -68,28 +78,28 @@ struct CaseKey {
 
 /// Takes out of a draft what cannot be used, and notes it. Hands out what could not be taken out.
 ///
-/// `folder` is where the suite is going to be. Functions of the user are never called.
+/// Functions of the user are never called.
 pub(crate) fn settle(
     draft: &mut Draft,
     notes: &mut Notes,
-    folder: &Path,
+    place: &Place<'_>,
 ) -> io::Result<Vec<String>> {
     let room = tempfile::tempdir()?;
     for _ in 0..MOST_ROUNDS {
-        let refused = refused(draft, room.path(), folder)?;
+        let refused = refused(draft, room.path(), place)?;
         if refused.is_empty() {
             return Ok(Vec::new());
         }
         let before = size(draft);
-        let mut mended = take_out_criteria(draft, notes, &refused, folder);
-        mended.extend(take_out_shared(draft, notes, folder));
+        let mut mended = take_out_criteria(draft, notes, &refused, place);
+        mended.extend(take_out_shared(draft, notes, place));
         take_out(draft, notes, &refused, &mended);
         // What cannot be taken out would be refused again.
         if size(draft) == before {
             return Ok(refused.into_iter().map(Refused::message).collect());
         }
     }
-    let left = refused(draft, room.path(), folder)?;
+    let left = refused(draft, room.path(), place)?;
     Ok(left.into_iter().map(Refused::message).collect())
 }
 
@@ -108,7 +118,8 @@ fn size(draft: &Draft) -> [usize; 7] {
 }
 
 /// What the loader says about a draft.
-fn refused(draft: &Draft, room: &Path, folder: &Path) -> io::Result<Vec<Refused>> {
+fn refused(draft: &Draft, room: &Path, place: &Place<'_>) -> io::Result<Vec<Refused>> {
+    let folder = place.folder;
     let prefix = format!("{}/", room.display());
     let written = write::render(&without_files(draft), &prefix);
     for (name, text) in &written.files {
@@ -121,33 +132,37 @@ fn refused(draft: &Draft, room: &Path, folder: &Path) -> io::Result<Vec<Refused>
     let mut refused: Vec<Refused> =
         problems.iter().flat_map(|it| of(it, None, draft, &written)).collect();
     let Some(suite) = suite.filter(|_| refused.is_empty()) else { return Ok(refused) };
-    let place = Site {
+    let here = Site {
         folder,
-        rules: rules_of(folder),
+        rules: rules_of(place),
         env: BTreeMap::new(),
         redactor: Redactor::default(),
         kill_grace: NO_TIME,
         function_timeout: NO_TIME,
     };
     for runner in suite.runners.iter().filter_map(without_functions) {
-        let _ = scan(&runner, &place, &Choice::default(), &mut |problem| {
+        let _ = scan(&runner, &here, &Choice::default(), &mut |problem| {
             refused.extend(of(&problem, Some(&runner.name), draft, &written));
         });
     }
     if refused.is_empty() {
         let unsendable = requests::refused(draft).into_iter();
-        refused.extend(unsendable.map(|(key, message)| Refused::Case(key, message)));
+        let marked = requests::marked(draft, place.is_held);
+        let all = unsendable.chain(marked);
+        refused.extend(all.map(|(key, message)| Refused::Case(key, message)));
     }
     Ok(refused)
 }
 
-/// The usual rules, with the scripts of a folder. A run keeps its rules as long as the program runs, so
-/// there is one for each folder.
-fn rules_of(folder: &Path) -> &'static Rules {
-    static ALL: Mutex<BTreeMap<PathBuf, &'static Rules>> = Mutex::new(BTreeMap::new());
+/// The usual rules, with the scripts of two folders. A run keeps its rules as long as the program runs, so
+/// there is one for each pair.
+fn rules_of(place: &Place<'_>) -> &'static Rules {
+    type All = BTreeMap<[PathBuf; 2], &'static Rules>;
+    static ALL: Mutex<All> = Mutex::new(BTreeMap::new());
     let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
-    all.entry(folder.to_owned()).or_insert_with(|| {
-        Box::leak(Box::new(Rules::default().with_scripts(JavaScript::of(folder))))
+    let folders = [place.folder.to_owned(), place.root.to_owned()];
+    all.entry(folders.clone()).or_insert_with(|| {
+        Box::leak(Box::new(Rules::default().with_scripts(JavaScript::of_any(folders))))
     })
 }
 
@@ -252,7 +267,7 @@ fn take_out_criteria(
     draft: &mut Draft,
     notes: &mut Notes,
     refused: &[Refused],
-    folder: &Path,
+    place: &Place<'_>,
 ) -> BTreeSet<CaseKey> {
     let mut mended = BTreeSet::new();
     let mut ids: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -264,7 +279,7 @@ fn take_out_criteria(
             Refused::Part(..) => {}
         }
     }
-    let rules = rules_of(folder);
+    let rules = rules_of(place);
     for dataset in &mut draft.datasets {
         let Some(ids) = ids.get(&*dataset.name) else { continue };
         let refused = dataset.cases.iter().filter(|it| ids.contains(&*it.case.id));
@@ -301,9 +316,9 @@ fn take_out_criteria(
 }
 
 /// Takes out assertions of runners that do not compile. Hands out the cases that had them.
-fn take_out_shared(draft: &mut Draft, notes: &mut Notes, folder: &Path) -> BTreeSet<CaseKey> {
+fn take_out_shared(draft: &mut Draft, notes: &mut Notes, place: &Place<'_>) -> BTreeSet<CaseKey> {
     let mut mended = BTreeSet::new();
-    let rules = rules_of(folder);
+    let rules = rules_of(place);
     for runner in &mut draft.runners {
         let is_read =
             |it: &&DatasetDraft| runner.dataset.contains(&DatasetRef::Draft(it.name.clone()));

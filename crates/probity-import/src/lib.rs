@@ -6,6 +6,7 @@
 
 mod alone;
 mod artisan;
+mod beside;
 mod caro;
 mod cases;
 mod check;
@@ -28,12 +29,13 @@ mod wire;
 pub mod write;
 
 use std::{
+    cell::LazyCell,
     io,
     path::{Path, PathBuf},
 };
 
 use probity_core::located::{Node, NodeValue};
-use probity_load::{inputs, suite::BackendKind};
+use probity_load::{bounded, inputs, suite::BackendKind};
 
 pub use crate::{
     detect::Origin,
@@ -161,7 +163,11 @@ pub fn import(path: &Path, options: &Options<'_>) -> Result<Outcome, ImportError
         Err(ImportError::Shape { what, .. }) => return Err(ImportError::Shape { what, notes }),
         Err(error) => return Err(error),
     };
-    let left = inputs::unheard(|| check::settle(&mut draft, &mut notes, &suite_folder));
+    let held = LazyCell::new(|| words_of(&source));
+    let is_held = |text: &str| held.contains(&words(text));
+    beside::name_from_root(&mut draft, &suite_folder, source.root());
+    let place = check::Place { folder: &suite_folder, root: source.root(), is_held: &is_held };
+    let left = inputs::unheard(|| check::settle(&mut draft, &mut notes, &place));
     if let Some(first) = left.map_err(failed)?.first() {
         let what = format!("what it says makes no suite that can be run: {first}");
         return Err(ImportError::Shape { what, notes });
@@ -170,10 +176,23 @@ pub fn import(path: &Path, options: &Options<'_>) -> Result<Outcome, ImportError
         let what = "nothing of it can be run".to_owned();
         return Err(ImportError::Shape { what, notes });
     }
+    beside::copy(&mut draft, source.root());
     comment_losses(&mut draft, &notes);
     let files = source.files().map(Path::to_owned).collect();
     let config = name.map_or_else(|| source.root().to_owned(), |it| source.root().join(it));
     Ok(Outcome { origin, draft, notes, files, config, suite_folder })
+}
+
+/// All that was read, as [`words`].
+fn words_of(source: &Source) -> String {
+    let read = |path| bounded::read_bytes(path, source::LARGEST_FILE).unwrap_or_default();
+    let texts = source.files().map(|path| words(&String::from_utf8_lossy(&read(path))));
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// A text without what files write in several ways: blanks, quotes and what escapes them.
+fn words(text: &str) -> String {
+    text.chars().filter(|c| !c.is_whitespace() && !matches!(c, '"' | '\'' | '\\')).collect()
 }
 
 /// Says in the suite what is not in it.

@@ -13,6 +13,7 @@ mod env;
 mod expected;
 mod files;
 mod known;
+mod lists;
 mod missing;
 mod nunjucks;
 mod options;
@@ -23,6 +24,7 @@ mod refs;
 mod templates;
 mod tests;
 mod transform;
+mod values;
 mod vars;
 
 use std::{collections::BTreeMap, str::FromStr};
@@ -62,6 +64,8 @@ pub(crate) struct Context<'a> {
     providers: BTreeMap<String, OwnProvider>,
     /// Backends that help, by what they were made of.
     helpers: BTreeMap<String, Option<String>>,
+    /// Descriptions of such that do not say who is meant.
+    unnamed: Vec<(At, String)>,
     /// How often each case is asked.
     repeat: Option<u32>,
     /// Filters of templates that are code, by their names.
@@ -92,6 +96,7 @@ impl<'a> Context<'a> {
             env: Env::default(),
             providers: BTreeMap::new(),
             helpers: BTreeMap::new(),
+            unnamed: Vec::new(),
             repeat: None,
             filters: BTreeMap::new(),
             are_named_by_id: false,

@@ -26,7 +26,7 @@ use probity_load::{
 use crate::{note::At, results::archive::Archive};
 
 /// Bytes of the largest file.
-const LARGEST_FILE: u64 = 64 << 20;
+pub(crate) const LARGEST_FILE: u64 = 64 << 20;
 /// Bytes of all that is read; what is read again counts again.
 const LARGEST_IMPORT: usize = 512 << 20;
 /// Bytes that the cells of a sheet may take, as much as a file.

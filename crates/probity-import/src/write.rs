@@ -14,7 +14,7 @@ use crate::draft::{
 /// The name of the suite.
 pub const SUITE: &str = "probity.toml";
 /// The folder of the functions that an import writes.
-const ADAPTERS: &str = "adapters";
+pub(crate) const ADAPTERS: &str = "adapters";
 /// Cases beyond which a dataset is written a line each.
 const MOST_YAML_CASES: usize = 500;
 /// Lines and bytes beyond which a prompt has a file of its own.

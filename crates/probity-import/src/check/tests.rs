@@ -45,11 +45,15 @@ fn draft(datasets: Vec<(&str, Vec<CaseDraft>)>) -> Draft {
     }
 }
 
+fn place(folder: &Path) -> Place<'_> {
+    Place { folder, root: folder, is_held: &|_| false }
+}
+
 /// The cases that are left, and the notes.
 fn settled(mut draft: Draft) -> String {
     let folder = tempfile::tempdir().unwrap();
     let mut notes = Notes::default();
-    assert_eq!(settle(&mut draft, &mut notes, folder.path()).unwrap(), [""; 0]);
+    assert_eq!(settle(&mut draft, &mut notes, &place(folder.path())).unwrap(), [""; 0]);
     let mut shown = String::new();
     for DatasetDraft { name, cases, .. } in &draft.datasets {
         let ids: Vec<&str> = cases.iter().map(|it| it.case.id.as_str()).collect();
@@ -70,6 +74,19 @@ fn a_refused_case_takes_none_with_it_that_has_its_id_elsewhere() {
     ba-cases: 0
     test `0`: `missing` has no value in `prompt`
     test `1`: `missing` has no value in `prompt`
+    ");
+}
+
+#[test]
+fn a_tag_that_nobody_wrote_is_never_sent() {
+    let mut draft = draft(vec![("a", vec![case("0", "{{ x }}"), case("1", "{{ x }}")])]);
+    for (case, value) in draft.datasets[0].cases.iter_mut().zip(["{% raw %}a{% endraw %}", "fine"])
+    {
+        case.case.prompt_vars.insert("x".into(), value.into());
+    }
+    insta::assert_snapshot!(settled(draft), @r"
+    a: 1
+    test `0`: `{% raw %}` would be sent as a text
     ");
 }
 
@@ -128,7 +145,7 @@ fn what_cannot_be_taken_out_is_said() {
         env: Vec::new(),
     });
     let folder = tempfile::tempdir().unwrap();
-    let left = settle(&mut draft, &mut Notes::default(), folder.path()).unwrap();
+    let left = settle(&mut draft, &mut Notes::default(), &place(folder.path())).unwrap();
     insta::assert_snapshot!(left.join("\n"), @r"
     field `node` is blank
     scorer `s` needs one of `command`, `python` and `node`

@@ -5,7 +5,7 @@ mod talks;
 
 use std::collections::BTreeSet;
 
-use probity_core::{case::TestCase, located::Node, request::ResponseFormat};
+use probity_core::{case::TestCase, criteria::Assertion, located::Node, request::ResponseFormat};
 use probity_load::{
     suite::{BackendKind, Way},
     template,
@@ -13,13 +13,13 @@ use probity_load::{
 use serde_json::Value;
 
 use super::{
-    Context, conversation, missing,
+    Context, conversation, lists, missing,
     options::Around,
     prompts::{self, Prompt},
     providers::{Provider, Takes},
     templates,
     tests::{Generator, Test, Tests, VarsCode},
-    transform, vars,
+    transform, values, vars,
 };
 use crate::{
     ImportError, NOBODY,
@@ -72,6 +72,14 @@ pub(super) fn assemble(
     }
     let mut groups = grouped(tests.cases, &tests.setup);
     rename_vars(&mut prompts, &mut groups);
+    for group in &mut groups {
+        if !sees_variables(group, &prompts, context) {
+            remove_prompts(group);
+        }
+        values::settle(&mut group.cases, &mut group.setup.prompt_vars, context);
+        lists::write_in_cases(&mut group.cases, &mut group.setup.prompt_vars);
+    }
+    groups.retain(|it| !it.cases.is_empty());
     if groups.is_empty() && tests.functions.is_empty() {
         return Err(ImportError::shape("there is no test that can be carried over"));
     }
@@ -393,9 +401,24 @@ fn add_runners(
     for mut runner in runners {
         runner.name = context.runners.unique(&runner.name);
         runner.setup.repeat = runner.setup.repeat.or(context.repeat);
-        write_lists(&mut runner, cases);
+        note_odd_lists(&runner, cases, context);
+        lists::write_in_runner(&mut runner, cases);
         missing::fill(&mut runner, cases, &context.draft.backends);
         context.draft.runners.push(runner);
+    }
+}
+
+/// Notes lists that are written otherwise than by JavaScript, which leaves out brackets within them.
+fn note_odd_lists(runner: &RunnerDraft, cases: &[CaseDraft], context: &mut Context<'_>) {
+    for variant in &runner.prompts {
+        if let Some(path) = lists::has_odd_items(&variant.asks, cases, &runner.setup.prompt_vars) {
+            let what = format!(
+                "`{{{{ {path} }}}}` of the prompt `{}` writes a list of lists or tables, which is \
+                 written with its brackets here",
+                variant.name
+            );
+            context.notes.assumed(variant.at.clone(), what, "write `{{ … | dump }}` for JSON");
+        }
     }
 }
 
@@ -491,20 +514,39 @@ fn note_transforms(
     }
 }
 
-/// A list that a prompt names has commas between its items in promptfoo.
-fn write_lists(runner: &mut RunnerDraft, cases: &[CaseDraft]) {
-    let of_cases = cases.iter().flat_map(|it| &it.case.prompt_vars);
-    let all = of_cases.chain(&runner.setup.prompt_vars);
-    let lists: BTreeSet<String> =
-        all.filter(|(_, value)| value.is_array()).map(|(name, _)| name.clone()).collect();
-    for name in &lists {
-        for variant in &mut runner.prompts {
-            let asks = prompts::with_list(&variant.asks, name);
-            if asks != variant.asks {
-                variant.file = None;
-                variant.asks = asks;
-            }
-        }
+/// Whether code may look at the variables of a group's cases: whoever is asked, whatever makes prompts or values,
+/// and what judges.
+fn sees_variables(group: &Group, prompts: &[Prompt], context: &Context<'_>) -> bool {
+    let is_code = |it: &BackendDraft| {
+        matches!(it.kind, BackendKind::Node | BackendKind::Python | BackendKind::Command)
+    };
+    let is_made = |it: &Prompt| match &it.variant.asks {
+        Asks::Function(_) | Asks::Adapter { .. } => true,
+        Asks::Template(_) | Asks::Messages(_) | Asks::MessagesTemplate(_) => false,
+    };
+    let in_case = |it: &CaseDraft| {
+        let criteria = &it.case.criteria;
+        sees_prompt(&criteria.assertions, criteria.transform.as_deref())
+    };
+    group.code.is_some()
+        || !context.draft.scorers.is_empty()
+        || context.draft.backends.iter().any(is_code)
+        || prompts.iter().any(is_made)
+        || sees_prompt(&group.setup.assertions, group.setup.transform.as_deref())
+        || group.cases.iter().any(in_case)
+}
+
+/// Whether what judges a reply may look at the variable `prompt`: it names it, or stands in a file.
+fn sees_prompt(assertions: &[Assertion], transform: Option<&str>) -> bool {
+    let names = |text: &str| text.contains("prompt") || text.contains("file://");
+    let in_assertion = |it: &Assertion| serde_json::to_string(it).is_ok_and(|it| names(&it));
+    assertions.iter().any(in_assertion) || transform.is_some_and(names)
+}
+
+/// What a case asks need not be a variable of it as well.
+fn remove_prompts(group: &mut Group) {
+    for case in group.cases.iter_mut().filter(|it| !it.case.prompt.is_empty()) {
+        case.case.prompt_vars.remove("prompt");
     }
 }
 

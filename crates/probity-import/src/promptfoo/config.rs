@@ -187,6 +187,11 @@ fn read_options(node: &Node, context: &mut Context<'_>) {
                 let advice = "limit the calls in flight with `max_concurrency`";
                 context.assumed(&entry.node, "`delay` between calls", advice);
             }
+            ("maxEvalTimeMs", Some(count)) if count > 0 => {
+                let advice =
+                    format!("set `timeout = \"{}s\"` of the runners", count.div_ceil(1000));
+                context.assumed(&entry.node, "`maxEvalTimeMs` limits the whole evaluation", advice);
+            }
             (key, _) if SILENT.contains(&key) || key.starts_with("filter") => {}
             (key, _) => {
                 let at = context.source.at(&entry.key_span);

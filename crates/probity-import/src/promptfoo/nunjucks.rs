@@ -13,14 +13,27 @@ const METHODS: &[(&str, &str)] = &[
     ("trim", "trim"),
 ];
 
-/// A prompt, or the value of a variable, in our spelling. One with a tag that does not end in its line is
-/// no template.
+/// A prompt in our spelling. One with a tag that does not end in its line is no template.
 pub(super) fn prompt(text: &str) -> String {
-    let is_raw = text.contains("raw %}") && text.contains("endraw");
-    match has_open_tag(text) && !is_raw {
+    match is_partial(text) {
         true => literal(text),
         false => template(text),
     }
+}
+
+/// The value of a variable in our spelling. What is no template stays as it is: `values` says what becomes of
+/// it, by the variables that there are.
+pub(super) fn value(text: &str) -> String {
+    match is_partial(text) {
+        true => text.to_owned(),
+        false => template(text),
+    }
+}
+
+/// Whether a text is not taken for a template: a tag of it does not end in its line.
+pub(super) fn is_partial(text: &str) -> bool {
+    let is_raw = text.contains("raw %}") && text.contains("endraw");
+    has_open_tag(text) && !is_raw
 }
 
 /// A template in our spelling.

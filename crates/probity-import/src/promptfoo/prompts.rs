@@ -539,16 +539,8 @@ pub(super) fn renamed(asks: &Asks, from: &str, to: &str) -> Asks {
     mapped(asks, &|text| templates::rename(text, from, to))
 }
 
-/// What is asked, with a list written as JavaScript writes one.
-pub(super) fn with_list(asks: &Asks, name: &str) -> Asks {
-    let written = format!("{{{{ {name} | join(\",\") }}}}");
-    mapped(asks, &|text| {
-        let spellings = [format!("{{{{{name}}}}}"), format!("{{{{ {name} }}}}")];
-        spellings.iter().fold(text.to_owned(), |text, it| text.replace(it, &written))
-    })
-}
-
-fn mapped(asks: &Asks, map: &dyn Fn(&str) -> String) -> Asks {
+/// What is asked, with each of its texts changed.
+pub(super) fn mapped(asks: &Asks, map: &dyn Fn(&str) -> String) -> Asks {
     fn within(value: &Value, map: &dyn Fn(&str) -> String) -> Value {
         match value {
             Value::String(text) => Value::from(map(text)),

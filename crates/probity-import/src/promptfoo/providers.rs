@@ -454,11 +454,8 @@ pub(super) fn helper(node: &Node, help: Help, context: &mut Context<'_>) -> Opti
     }
     if let Some(key) = setting_without_id(node) {
         let what = format!("a provider with `{key}` and without `id`");
-        context.lost(
-            node,
-            what,
-            "name who is meant with `id`, and put the settings under `config`",
-        );
+        // Whether anybody has to judge is known when all tests are read.
+        context.unnamed.push((context.at(node), what));
         return None;
     }
     let written = described(node, context).into_iter().next()?;

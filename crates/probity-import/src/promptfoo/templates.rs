@@ -140,6 +140,89 @@ pub(super) fn map_tags(text: &str, change: impl Fn(&str) -> String) -> String {
     output
 }
 
+/// The paths that a text writes out as they are: `a` and `b.c` of `{{ a }} {{ b.c }}`.
+pub(super) fn written_paths(text: &str) -> Vec<&str> {
+    let mut paths = Vec::new();
+    for piece in pieces(text) {
+        if let Piece::Tag { open: "{{", inner, .. } = piece {
+            paths.extend(only_path(inner).map(|it| it.0));
+        }
+    }
+    paths
+}
+
+/// A text with some of these paths replaced.
+pub(super) fn map_written_paths(text: &str, change: impl Fn(&str) -> Option<String>) -> String {
+    let mut output = String::with_capacity(text.len());
+    for piece in pieces(text) {
+        let (open, inner, close) = match piece {
+            Piece::Text(text) => {
+                output.push_str(text);
+                continue;
+            }
+            Piece::Tag { open, inner, close } => (open, inner, close),
+        };
+        let path = (open == "{{").then(|| only_path(inner)).flatten();
+        match path.and_then(|(path, marks)| Some((change(path)?, marks))) {
+            Some((path, (start, end))) => {
+                output.extend([open, start, " ", &path, " ", end, close]);
+            }
+            None => output.extend([open, inner, close]),
+        }
+    }
+    output
+}
+
+/// The path that is all that a tag has, and the hyphens at its ends.
+fn only_path(inner: &str) -> Option<(&str, (&str, &str))> {
+    let start = if inner.starts_with('-') { "-" } else { "" };
+    let end = if inner.ends_with('-') { "-" } else { "" };
+    let path = inner.trim_matches('-').trim();
+    let is_name = |it: &str| {
+        !it.is_empty()
+            && !it.starts_with(|c: char| c.is_ascii_digit())
+            && it.chars().all(|c| c.is_alphanumeric() || c == '_')
+    };
+    path.split('.').all(is_name).then_some((path, (start, end)))
+}
+
+/// A text in which only references to known variables are tags: `{{ name }}` and no more. None if there is no
+/// such reference.
+pub(super) fn only_references(
+    text: &str,
+    is_known: impl Fn(&str) -> bool,
+    literal: impl Fn(&str) -> String,
+) -> Option<String> {
+    let (mut output, mut from, mut at) = (String::new(), 0, 0);
+    while let Some(found) = text[at..].find("{{") {
+        let start = at + found;
+        at = start + 1;
+        let Some(length) = text[start..].find('}') else { break };
+        let end = start + length;
+        let name = text[start + 2..end].trim();
+        let is_word = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+        if is_word && text[end..].starts_with("}}") && is_known(name) {
+            output.push_str(&literal(&text[from..start]));
+            output.extend(["{{ ", name, " }}"]);
+            from = end + 2;
+            at = from;
+        }
+    }
+    (from > 0).then(|| output + &literal(&text[from..]))
+}
+
+/// The first name in each `{{ … }}` of a text that need not be a template.
+pub(super) fn first_names(text: &str) -> Vec<&str> {
+    let first = |(at, _): (usize, &str)| {
+        let inner = text[at + 2..].trim_start_matches(['-', '{']).trim_start();
+        let is_part = |c: char| c.is_alphanumeric() || c == '_';
+        let end = inner.find(|c| !is_part(c)).unwrap_or(inner.len());
+        let is_name = end > 0 && !inner.starts_with(|c: char| c.is_ascii_digit());
+        is_name.then(|| &inner[..end])
+    };
+    text.match_indices("{{").filter_map(first).collect()
+}
+
 /// Changes what stands outside of quotes.
 fn map_code(inner: &str, change: &dyn Fn(&str) -> String) -> String {
     let mut output = String::with_capacity(inner.len());

@@ -293,7 +293,7 @@ fn cases(
     let mut cases = Vec::new();
     for mut vars in vars::combinations(&own, is_expanded, node, context)? {
         if let Some(output) = &test.output {
-            vars.insert(OUTPUT.to_owned(), Value::String(nunjucks::prompt(output)));
+            vars.insert(OUTPUT.to_owned(), Value::String(nunjucks::value(output)));
         }
         let assertions = made_here.iter().map(|it| match is_filled_in_beforehand(it) {
             true => filled_in(it, &all_vars(&vars, &default.shared)),
@@ -304,9 +304,8 @@ fn cases(
         let transform = options.transform_vars.clone();
         let code = (is_made || transform.is_some()).then_some(VarsCode { transform });
         let id = context.ids.unique(name);
-        let asked = vars.get("prompt").or_else(|| default.shared.get("prompt")).cloned();
-        let vars = own_vars(&id, vars, &default.shared);
-        let (prompt, prompt_vars) = with_prompt(vars, asked, &[&assertions, inherited]);
+        let prompt = prompt_of(vars.get("prompt").or_else(|| default.shared.get("prompt")));
+        let prompt_vars = own_vars(&id, vars, &default.shared);
         let case = TestCase {
             id,
             prompt,
@@ -371,21 +370,10 @@ fn own_vars(id: &str, vars: Vars, shared: &Vars) -> Vars {
     }
 }
 
-/// The variable `prompt` is what a case of ours asks. It stays a variable where an assertion names it.
-fn with_prompt(
-    mut vars: Vars,
-    asked: Option<Value>,
-    assertions: &[&[Assertion]],
-) -> (String, Vars) {
-    let Some(Value::String(prompt)) = asked else { return (String::new(), vars) };
-    if prompt.trim().is_empty() {
-        return (String::new(), vars);
-    }
-    let names = |it: &Assertion| serde_json::to_string(it).is_ok_and(|it| it.contains("prompt"));
-    if !assertions.iter().any(|it| it.iter().any(names)) {
-        vars.remove("prompt");
-    }
-    (prompt, vars)
+/// What the variable `prompt` says is what a case of ours asks.
+fn prompt_of(asked: Option<&Value>) -> String {
+    let text = asked.and_then(Value::as_str).filter(|it| !it.trim().is_empty());
+    text.unwrap_or_default().to_owned()
 }
 
 /// What is said here, or else there.

@@ -1,9 +1,12 @@
 //! Variables of tests: values, files, lists that stand for several tests.
 
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 use probity_core::located::Node;
-use probity_load::function::{Language, is_code, split_name};
+use probity_load::{
+    function::{Language, is_code, split_name},
+    template,
+};
 use serde_json::{Value, json};
 
 use super::{Context, list, nunjucks, tests::Vars, transform};
@@ -202,15 +205,31 @@ pub(super) fn filled(
                 context.lost(node, "a package that makes a value", "write the value");
                 return Err(Unasked);
             }
-            None => Value::String(nunjucks::prompt(text.strip_suffix('\n').unwrap_or(text))),
+            None => Value::String(nunjucks::value(text.strip_suffix('\n').unwrap_or(text))),
         },
         Value::Null => Value::from(""),
         value if claims_function(value) => {
             context.lost(node, format!("a value with the key `{FUNCTION}`"), "rename the key");
             return Err(Unasked);
         }
-        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => whole(value),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            note_files_within(value, node, context);
+            whole(value)
+        }
     })
+}
+
+/// promptfoo reads files that are values of variables, and sends the names of those within a table or a list.
+/// Nobody means that.
+fn note_files_within(value: &Value, node: &Node, context: &mut Context<'_>) {
+    let named: BTreeSet<&str> =
+        template::texts_in(value).into_iter().filter(|it| it.starts_with("file://")).collect();
+    for name in named {
+        let what = format!(
+            "`{name}` within a table or a list of a variable, which promptfoo does not read"
+        );
+        context.lost(node, what, "make the file the value of a variable of its own");
+    }
 }
 
 /// A value whose numbers are whole where they can be, as JavaScript writes them.
@@ -268,7 +287,7 @@ fn file(name: &str, node: &Node, context: &mut Context<'_>) -> Result<Value, Una
         return Ok(Value::String(root.to_json().to_string()));
     }
     match context.source.text(name) {
-        Ok(text) => Ok(Value::String(nunjucks::prompt(text.text.trim()))),
+        Ok(text) => Ok(Value::String(nunjucks::value(text.text.trim()))),
         Err(error) => {
             context.unreadable(node, &error);
             Err(Unasked)

@@ -120,6 +120,7 @@ fn record(result: ImportedResult, started_ms: i64, rules: Option<&ErrorRules>) -
         usage: result.usage,
         cost_usd: result.cost_usd,
         calls: 0,
+        worker: None,
         failures: Vec::new(),
         started_ms: result.started_ms.unwrap_or(started_ms),
         elapsed_ms: latency_ms,

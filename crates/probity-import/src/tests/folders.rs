@@ -281,3 +281,21 @@ fn any_number_of_examples_can_be_wanted() {
     let examples = outcome.draft.runners[0].setup.examples.clone().unwrap();
     assert_eq!(examples.count, Some(1));
 }
+
+#[test]
+fn scripts_that_a_suite_elsewhere_could_not_reach_are_copied_beside_it() {
+    let (config, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let text = "prompts: [hi]\nproviders: [echo]\ntests:\n- assert: [{ type: javascript, value: 'file://lib/a.js:f' }]\n";
+    fs::write(config.path().join("promptfooconfig.yaml"), text).unwrap();
+    fs::create_dir(config.path().join("lib")).unwrap();
+    let script = "const { is } = require('./b');\nmodule.exports.f = (output) => is(output);\n";
+    fs::write(config.path().join("lib/a.js"), script).unwrap();
+    fs::write(config.path().join("lib/b.js"), "exports.is = (it) => it === 'hi';\n").unwrap();
+    let options = Options { suite_folder: Some(elsewhere.path()), ..Options::default() };
+    let Outcome { draft, notes, .. } = import(config.path(), &options).unwrap();
+    assert_eq!(notes.losses(), 0);
+    let copies: Vec<&String> = draft.adapters.keys().collect();
+    assert_eq!(copies, ["scripts/lib/a.js", "scripts/lib/b.js"]);
+    let assertion = &draft.datasets[0].cases[0].case.criteria.assertions[0];
+    assert_eq!(assertion.value, Some("file://adapters/scripts/lib/a.js:f".into()));
+}

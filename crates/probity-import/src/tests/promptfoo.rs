@@ -7,6 +7,7 @@ use super::*;
 mod derived;
 mod habits;
 mod kept;
+mod sent;
 
 /// The notes and the suite of a configuration.
 fn suite(config: &str, files: &[(&str, &str)]) -> String {

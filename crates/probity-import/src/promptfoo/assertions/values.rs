@@ -12,7 +12,7 @@ use probity_load::{
 use serde_json::Value;
 
 use super::{ADVICE, Context, nunjucks, transform};
-use crate::promptfoo::providers::seen_by_function;
+use crate::promptfoo::providers::{note_typescript, seen_by_function};
 
 /// An assertion with its value and nothing else.
 pub(super) fn made(
@@ -235,7 +235,10 @@ fn script(
             let path = code.trim_start_matches("file://");
             let env = match is_known {
                 true => Vec::new(),
-                false => seen_by_function(path, "its scorer", node, context),
+                false => {
+                    note_typescript(split_name(path).0, node, context);
+                    seen_by_function(path, "its scorer", node, context)
+                }
             };
             let scorer = context.draft.scorer(&named, env);
             let kind = AssertionKind { test: AssertionTest::Scorer, ..kind };

@@ -93,7 +93,8 @@ fn configured(mut backend: BackendDraft, context: &mut Context<'_>) -> BackendDr
 pub(in crate::promptfoo) fn note_typescript(path: &str, node: &Node, context: &mut Context<'_>) {
     if is_typescript(path) {
         let what = format!("`{path}` is TypeScript, which Node runs from version 22.18 on");
-        context.assumed(node, what, "use such a Node, or compile the file");
+        let advice = "use such a Node, have `esbuild` in the project, or compile the file";
+        context.assumed(node, what, advice);
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use probity_core::located::{Node, NodeValue};
 use probity_load::{
     dataset::Format,
-    function::{Language, is_code},
+    function::{Language, is_code, split_name},
 };
 
 use super::{
@@ -16,7 +16,7 @@ use crate::{
     draft::DatasetRef,
     promptfoo::{
         Context, Table, list,
-        providers::{seen_by_function, shown, without_keys},
+        providers::{note_typescript, seen_by_function, shown, without_keys},
         transform,
         vars::MOST_COMBINATIONS,
     },
@@ -95,6 +95,7 @@ fn from_file(node: &Node, named: &str, context: &mut Context<'_>, found: &mut Fo
                 let named = if is_python { format!("{named}:generate_tests") } else { named };
                 let config = node.get("config").filter(|it| !it.entries().is_empty());
                 let config = config.map(|it| without_keys(it, &named, context));
+                note_typescript(split_name(name).0, node, context);
                 let env = seen_by_function(name, "its runner", node, context);
                 let (dataset, at) = (DatasetRef::Function(named), context.at(node));
                 found.functions.push(Generator { dataset, config, env, at });

@@ -66,5 +66,18 @@ pub(super) fn settle(tests: &mut Tests, context: &mut Context<'_>) {
         shared.scorer_errors = Some(ScorerErrors::Fail);
         is_told |= assertions::any(&inherited, &says_refusal);
     }
+    let is_judged = common.judge.is_some() || common.embeddings.is_some() || !functions.is_empty();
+    note_unnamed(is_judged, context);
     context.draft.settings.refusal.detect = (!is_told).then_some(false);
+}
+
+/// Notes settings of judges that nobody is named for. Where nothing is judged, promptfoo does not look at them.
+fn note_unnamed(is_judged: bool, context: &mut Context<'_>) {
+    let advice = "name who is meant with `id`, and put the settings under `config`";
+    for (at, what) in std::mem::take(&mut context.unnamed) {
+        match is_judged {
+            true => context.notes.lost(at, what, advice),
+            false => context.notes.assumed(at, format!("{what}, which nothing needs"), advice),
+        }
+    }
 }
