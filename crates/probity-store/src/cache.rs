@@ -1,30 +1,34 @@
 //! Answers of earlier calls, by what was asked of whom.
 
+mod writer;
+
 use std::{
     fs::{self, File},
     io::{self, Read as _},
     path::{Path, PathBuf},
     sync::{
-        Mutex,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
 };
 
 use probity_core::record::{CacheKind, InputDigest};
-use rusqlite::{Connection, Error, ErrorCode, OptionalExtension as _, params};
+use rusqlite::{Connection, Error, ErrorCode, OptionalExtension as _};
 
 use crate::{
     StoreError, make_place,
     schema::{self, Content},
 };
+use writer::Writer;
 
 /// Answers that were given before.
 #[derive(Debug)]
 pub struct Cache {
     connection: Mutex<Connection>,
     path: PathBuf,
+    writer: Writer,
     /// Whether anything in it was found not to be what was written.
-    damaged: AtomicBool,
+    damaged: Arc<AtomicBool>,
 }
 
 /// What is in a cache.
@@ -71,12 +75,12 @@ impl Cache {
             {
                 connection.pragma_update(None, "application_id", id)?;
             }
-            // An answer that a power cut takes can be asked for again.
-            connection.execute_batch("PRAGMA synchronous = NORMAL;")
+            spare_syncs(&connection)
         });
         ready.map_err(failed)?;
-        let damaged = AtomicBool::new(false);
-        Ok(Self { connection: Mutex::new(connection), path: path.to_owned(), damaged })
+        let damaged = Arc::new(AtomicBool::new(false));
+        let writer = Writer::new(path, damaged.clone());
+        Ok(Self { connection: Mutex::new(connection), path: path.to_owned(), writer, damaged })
     }
 
     fn with<T>(
@@ -91,6 +95,9 @@ impl Cache {
     pub fn get(&self, kept: CacheKind, key: [u8; 16]) -> Option<String> {
         if self.is_damaged() {
             return None;
+        }
+        if let Some(unwritten) = self.writer.get(kept, key) {
+            return Some(unwritten);
         }
         let sql = format!("SELECT answer, sum FROM {} WHERE key = ?", kept.plural());
         let found = self.with(|connection| {
@@ -116,22 +123,16 @@ impl Cache {
         }
     }
 
-    /// Keeps an answer. One that cannot be kept is asked for again another time.
+    /// Keeps an answer, in a moment. One that cannot be kept is asked for again another time.
     pub fn put(&self, kept: CacheKind, key: [u8; 16], answer: &str, at_ms: i64) {
-        if self.is_damaged() {
-            return;
+        if !self.is_damaged() {
+            self.writer.put(kept, key, answer, at_ms);
         }
-        let sql = format!(
-            "INSERT OR REPLACE INTO {} (key, answer, at_ms, sum) VALUES (?, ?, ?, ?)",
-            kept.plural()
-        );
-        let put = self.with(|connection| {
-            let sum = sum_of(key, answer);
-            connection.prepare_cached(&sql)?.execute(params![key, answer, at_ms, sum])
-        });
-        if let Err(error) = put {
-            self.damaged.fetch_or(is_damage(&error), Ordering::Relaxed);
-        }
+    }
+
+    /// Waits until everything that is kept is written.
+    pub fn flush(&self) {
+        self.writer.flush();
     }
 
     /// Whether anything in it was found not to be what was written. Nothing is read from it then.
@@ -199,6 +200,11 @@ impl Cache {
         })
         .map_err(StoreError::UseCache)
     }
+}
+
+/// An answer that a power cut takes can be asked for again.
+fn spare_syncs(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch("PRAGMA synchronous = NORMAL;")
 }
 
 /// What tells whether an answer is the one that was kept for a key.

@@ -7,6 +7,7 @@ use std::{
 };
 
 use probity_core::{
+    crew::Crew,
     event::{CaseKey, Event, Stamped},
     record::{
         Aborted, Asked, CaseRecord, FailedAttempt, InputDigest, Lane, LaneStatus, RunInfo,
@@ -64,7 +65,7 @@ impl Recorder {
     /// Begins a run.
     pub fn create(path: &Path, run: &NewRun) -> Result<Self, StoreError> {
         make_place(path)?;
-        let connection = open(path)?;
+        let connection = open_for_run(path)?;
         let lock = Lock::take(path, &run.run_id)?;
         let row = insert_run(&connection, run).map_err(StoreError::Write)?;
         Ok(Self::new(connection, row, lock))
@@ -72,7 +73,7 @@ impl Recorder {
 
     /// Goes on with a run.
     pub fn resume(path: &Path, run_id: &str) -> Result<Self, StoreError> {
-        let connection = open(path)?;
+        let connection = open_for_run(path)?;
         let lock = Lock::take(path, run_id)?;
         let row: Option<i64> = connection
             .query_row("SELECT id FROM runs WHERE run_id = ?", [run_id], |row| row.get(0))
@@ -104,18 +105,26 @@ impl Recorder {
         let transaction = begin(&mut self.connection)?;
         let mark = || {
             let mut marked = 0;
-            let mut all =
-                transaction.prepare("SELECT id, case_id, repeat FROM results WHERE lane = ?")?;
-            let mut update = transaction.prepare("UPDATE results SET stale = ? WHERE id = ?")?;
+            // Mostly none differs, and what is written has to reach the disk. They are written after
+            // the reading: a row moves in the index that is read when it becomes stale.
+            let mut differing: Vec<(i64, bool)> = Vec::new();
+            let mut all = transaction
+                .prepare("SELECT id, case_id, repeat, stale FROM results WHERE lane = ?")?;
             let mut rows = all.query([row])?;
             while let Some(row) = rows.next()? {
-                let (id, case_id, repeat): (i64, String, u32) =
-                    (row.get(0)?, row.get(1)?, row.get(2)?);
-                let stale = !is_current(&case_id, repeat);
+                let stale = !is_current(row.get_ref(1)?.as_str()?, row.get(2)?);
                 marked += u64::from(stale);
+                if stale != row.get::<_, bool>(3)? {
+                    differing.push((row.get(0)?, stale));
+                }
+            }
+            let mut update = transaction.prepare("UPDATE results SET stale = ? WHERE id = ?")?;
+            for (id, stale) in &differing {
                 update.execute(params![stale, id])?;
             }
-            browse::collect_again(&transaction, row)?;
+            if !differing.is_empty() {
+                browse::collect_again(&transaction, row)?;
+            }
             Ok(marked)
         };
         let marked = mark().map_err(StoreError::Write)?;
@@ -235,6 +244,14 @@ impl Recorder {
     }
 }
 
+/// What takes single statements back is in memory. A few large pages of it would be a file otherwise, opened in the middle of a
+/// run, when calls may have all descriptors.
+fn open_for_run(path: &Path) -> Result<Connection, StoreError> {
+    let connection = open(path)?;
+    connection.pragma_update(None, "temp_store", "MEMORY").map_err(StoreError::Write)?;
+    Ok(connection)
+}
+
 /// Writes a run that is already over, with all its events. It is there as a whole, or not at all.
 pub fn record_whole(path: &Path, run: &NewRun, events: &[Stamped]) -> Result<(), StoreError> {
     make_place(path)?;
@@ -308,12 +325,25 @@ impl Writer<'_> {
                 )?;
                 Ok(())
             }
+            Event::WorkersSeen(crew) => self.crew(at_ms, crew),
             Event::CaseStarted(_)
             | Event::AttemptFailed { .. }
             | Event::BackendPaused { .. }
             | Event::BackendTripped { .. }
+            | Event::WorkersPaused { .. }
+            | Event::WorkersResumed { .. }
             | Event::CancelStarted { .. } => Ok(()),
         }
+    }
+
+    /// How the workers stand, for those who look at the run meanwhile.
+    fn crew(&self, at_ms: i64, crew: &Crew) -> rusqlite::Result<()> {
+        self.transaction.execute(
+            "INSERT INTO crews (run, at_ms, crew) VALUES (?1, ?2, ?3)
+             ON CONFLICT (run) DO UPDATE SET at_ms = ?2, crew = ?3",
+            params![self.run, at_ms, json(crew)],
+        )?;
+        Ok(())
     }
 
     /// Whether the gates of any lane were decided early.
@@ -481,3 +511,6 @@ impl Writer<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

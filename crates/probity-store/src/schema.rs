@@ -232,10 +232,21 @@ const MIGRATIONS: &[&str] = &[
     ALTER TABLE scores ADD COLUMN said REAL;
     UPDATE results SET facts_sum = NULL;
     ",
+    // Calls may be made by workers on other machines.
+    "
+    ALTER TABLE results ADD COLUMN worker TEXT;
+    UPDATE results SET facts_sum = NULL;
+    -- How the workers of a run stood when they were last looked at.
+    CREATE TABLE crews (
+        run INTEGER PRIMARY KEY REFERENCES runs(id) ON DELETE CASCADE,
+        at_ms INTEGER NOT NULL,
+        crew TEXT NOT NULL
+    ) STRICT;
+    ",
 ];
 
 /// The newest format that this program knows.
-const KNOWN: i64 = 12;
+const KNOWN: i64 = 13;
 
 /// What a database of ours holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

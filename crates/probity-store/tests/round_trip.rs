@@ -75,7 +75,14 @@ fn record(case_id: &str, verdict: Verdict) -> CaseRecord {
         usage: Usage { input_tokens: Some(3), output_tokens: Some(4), ..Usage::default() },
         cost_usd: Some(0.25),
         calls: 2,
-        failures: vec![FailedAttempt { attempt: 1, error, latency_ms: 5, retry_in_ms: Some(2000) }],
+        worker: Some("w-1".to_owned()),
+        failures: vec![FailedAttempt {
+            attempt: 1,
+            error,
+            latency_ms: 5,
+            retry_in_ms: Some(2000),
+            worker: Some("w-2".to_owned()),
+        }],
         started_ms: 1_794_736_800_000,
         elapsed_ms: 2017,
         class: if failed { Class::Error } else { Class::Pass },
@@ -269,7 +276,8 @@ fn read_as(older: &str) -> CaseRecord {
     let connection = rusqlite::Connection::open(&path).unwrap();
     connection
         .execute_batch(
-            "DROP TRIGGER tags_of_result; DROP TABLE lane_tags;
+            "DROP TABLE crews; ALTER TABLE results DROP COLUMN worker;
+             DROP TRIGGER tags_of_result; DROP TABLE lane_tags;
              DROP TABLE remarks;
              UPDATE scores SET kind = kind || ' figure' WHERE named;
              ALTER TABLE scores DROP COLUMN named; ALTER TABLE scores DROP COLUMN said;
@@ -290,6 +298,7 @@ fn read_as(older: &str) -> CaseRecord {
 /// A result without what a conversation is made of.
 fn before_conversations() -> CaseRecord {
     let mut record = full();
+    record.worker = None;
     let asked = &mut record.asked[0];
     (asked.turn, asked.tool_calls, asked.logprobs) = (None, Vec::new(), None);
     (asked.reasoning, asked.stop_reason) = (None, None);
@@ -404,7 +413,7 @@ fn a_store_without_a_table_of_tags_gets_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.db");
     run_with_tags(&path, "first", &["x"]);
-    let older = "DROP TRIGGER tags_of_result; DROP TABLE lane_tags; ALTER TABLE scores DROP COLUMN said; PRAGMA user_version = 10;";
+    let older = "DROP TABLE crews; ALTER TABLE results DROP COLUMN worker; DROP TRIGGER tags_of_result; DROP TABLE lane_tags; ALTER TABLE scores DROP COLUMN said; PRAGMA user_version = 10;";
     rusqlite::Connection::open(&path).unwrap().execute_batch(older).unwrap();
     assert_eq!(with_tag(&Reader::open(&path).unwrap(), "x"), ["first"]);
     run_with_tags(&path, "second", &["y"]);
@@ -712,4 +721,23 @@ fn a_store_that_is_looked_at_is_not_written_to() {
     assert_eq!(reader.standing(&lane).unwrap().verdicts.fail, 1);
     recorder.close();
     assert!(matches!(reader.remove(&run), Err(StoreError::Write(_))));
+}
+
+#[test]
+fn a_new_store_has_large_pages_and_an_old_one_keeps_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let pages = |path: &Path| -> u32 {
+        let connection = rusqlite::Connection::open(path).unwrap();
+        connection.query_row("PRAGMA page_size", [], |row| row.get(0)).unwrap()
+    };
+    let (new, old) = (folder.path().join("new.db"), folder.path().join("old.db"));
+    drop(create(&new));
+    assert_eq!(pages(&new), 16 << 10);
+    let connection = rusqlite::Connection::open(&old).unwrap();
+    connection
+        .execute_batch("PRAGMA page_size = 4096; PRAGMA journal_mode = WAL; VACUUM;")
+        .unwrap();
+    drop(connection);
+    drop(create(&old));
+    assert_eq!(pages(&old), 4096);
 }

@@ -1,14 +1,15 @@
 //! What a run has come to lately.
 
 use probity_core::{
+    crew::Crew,
     failure::ErrorKind,
     record::{CallError, CaseRecord, FailedAttempt},
 };
-use rusqlite::{params_from_iter, types::Value};
+use rusqlite::{OptionalExtension as _, params_from_iter, types::Value};
 
 use super::places;
 use crate::{
-    LaneView, Reader, StoreError,
+    LaneView, Reader, RunRow, StoreError,
     result::{Json, Name},
 };
 
@@ -101,6 +102,21 @@ impl Reader {
         };
         read().map_err(StoreError::Read)?;
         Ok(waits)
+    }
+
+    /// How the workers of a run stood when the run last looked, and when that was; none if it has no workers.
+    pub fn crew(&self, run: &RunRow) -> Result<Option<(i64, Crew)>, StoreError> {
+        let read = || {
+            let sql =
+                "SELECT at_ms, crew FROM crews WHERE run = (SELECT id FROM runs WHERE run_id = ?)";
+            let mut statement = self.connection.prepare_cached(sql)?;
+            let row = statement.query_row([&run.run_id], |row| {
+                let Json(crew) = row.get(1)?;
+                Ok((row.get(0)?, crew))
+            });
+            row.optional()
+        };
+        read().map_err(StoreError::Read)
     }
 
     /// Results without a reply by what was said, the most frequent first.

@@ -110,6 +110,7 @@ impl Column {
             | Self::UsageEstimated
             | Self::CostUsd
             | Self::Calls
+            | Self::Worker
             | Self::StartedMs
             | Self::ElapsedMs
             | Self::Evidence => Part::Facts,
