@@ -232,6 +232,9 @@ fn calls(text: &mut String, record: &CaseRecord) {
     }
     field(text, "tokens", &format!("{input} in, {output} out{estimated}{cost}"));
     field(text, "calls", &record.calls.to_string());
+    if let Some(worker) = &record.worker {
+        field(text, "worker", &one_line(worker, 80));
+    }
     for failed in &record.failures {
         let wait = failed.retry_in_ms.map_or_else(
             || "not tried again".to_owned(),

@@ -122,7 +122,7 @@ pub fn write_lines(run: &RunView, cases: &dyn Cases, out: &mut dyn io::Write) ->
 
 /// All that is known of a result.
 pub fn case_value(lane: &Lane, case: &CaseRecord) -> Value {
-    json!({
+    let mut value = json!({
         "runner": lane.runner,
         "variant": lane.variant,
         "backend": lane.backend,
@@ -154,7 +154,11 @@ pub fn case_value(lane: &Lane, case: &CaseRecord) -> Value {
         "reason": case.why(),
         "classification": case.classification,
         "asked": case.asked,
-    })
+    });
+    if let Some(worker) = &case.worker {
+        value["worker"] = worker.as_str().into();
+    }
+    value
 }
 
 /// The figures of a lane that comparisons and trends have in common.

@@ -14,6 +14,7 @@ pub mod issue;
 pub mod json;
 pub mod junit;
 pub mod markdown;
+pub mod otlp;
 pub mod palette;
 pub mod plain;
 pub mod summary;

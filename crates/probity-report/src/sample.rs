@@ -135,6 +135,7 @@ fn facts(case: &CaseRecord) -> ResultFacts {
         usage: case.usage,
         cost_usd: case.cost_usd,
         calls: case.calls,
+        worker: case.worker.clone(),
         started_ms: case.started_ms,
         elapsed_ms: case.elapsed_ms,
         evidence: None,
@@ -201,6 +202,7 @@ pub(crate) fn passed(id: &str) -> CaseRecord {
         usage: Usage { input_tokens: Some(12), output_tokens: Some(5), ..Usage::default() },
         cost_usd: Some(0.000_25),
         calls: 1,
+        worker: None,
         failures: Vec::new(),
         started_ms: 1_794_744_000_000,
         elapsed_ms: 120,
@@ -274,6 +276,7 @@ pub(crate) fn failed_call(id: &str) -> CaseRecord {
         error: error.clone(),
         latency_ms: 30,
         retry_in_ms,
+        worker: None,
     };
     let details = Details { error_details: Some("try later".to_owned()), ..Details::default() };
     CaseRecord {
@@ -328,8 +331,13 @@ pub(crate) fn saying(text: &str) -> CaseRecord {
 /// A failed call whose every text is this one.
 pub(crate) fn failing_with(text: &str) -> CaseRecord {
     let error = CallError::new(ErrorKind::Server, text);
-    let failure =
-        FailedAttempt { attempt: 1, error: error.clone(), latency_ms: 1, retry_in_ms: None };
+    let failure = FailedAttempt {
+        attempt: 1,
+        error: error.clone(),
+        latency_ms: 1,
+        retry_in_ms: None,
+        worker: None,
+    };
     CaseRecord {
         reply: None,
         error: Some(error),

@@ -145,6 +145,7 @@ impl<'a> CaseRow<'a> {
             Value::maybe_text(error.map(|it| it.kind.as_str())),
             Value::maybe_text(error.map(|it| it.message.as_str())),
             Value::text(case.source.as_str()),
+            Value::maybe_text(case.worker.as_deref()),
             Value::Integer(case.started_ms),
             Value::count(case.elapsed_ms),
             Value::count(case.latency_ms),
@@ -290,7 +291,7 @@ fn messages(request: &Request) -> Value<'static> {
 }
 
 fn failure(failed: &FailedAttempt) -> Vec<Value<'_>> {
-    let FailedAttempt { attempt, error, latency_ms, retry_in_ms } = failed;
+    let FailedAttempt { attempt, error, latency_ms, retry_in_ms, worker } = failed;
     vec![
         Value::count(*attempt),
         Value::text(error.kind.as_str()),
@@ -300,6 +301,7 @@ fn failure(failed: &FailedAttempt) -> Vec<Value<'_>> {
         Value::maybe_count(error.exit_code),
         Value::count(*latency_ms),
         Value::maybe_count(*retry_in_ms),
+        Value::maybe_text(worker.as_deref()),
     ]
 }
 

@@ -143,7 +143,7 @@ pub(crate) const RUNS: [Column; 22] = [
 ];
 
 /// A failed try within a result.
-const FAILURE: [Column; 8] = [
+const FAILURE: [Column; 9] = [
     always("attempt", Kind::Integer),
     always("error_kind", Kind::Text),
     always("permanent", Kind::Flag),
@@ -152,9 +152,10 @@ const FAILURE: [Column; 8] = [
     maybe("exit_code", Kind::Integer),
     always("latency_ms", Kind::Integer),
     maybe("retry_in_ms", Kind::Integer),
+    maybe("worker", Kind::Text),
 ];
 
-pub(crate) const CASES: [Column; 41] = [
+pub(crate) const CASES: [Column; 42] = [
     always("run_id", Kind::Word),
     always("runner", Kind::Word),
     maybe("variant", Kind::Word),
@@ -180,6 +181,7 @@ pub(crate) const CASES: [Column; 41] = [
     maybe("error_kind", Kind::Word),
     maybe("error", Kind::Text),
     always("source", Kind::Word),
+    maybe("worker", Kind::Text),
     always("started_at", Kind::Time),
     always("elapsed_ms", Kind::Integer),
     always("latency_ms", Kind::Integer),

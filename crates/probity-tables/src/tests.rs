@@ -90,7 +90,8 @@ impl Sample {
             Score { name: "style".into(), value: None, ..Score::new("judge", None).reported() },
         ];
         let error = CallError { status: Some(429), ..CallError::new(ErrorKind::RateLimit, "slow") };
-        let failed = FailedAttempt { attempt: 1, error, latency_ms: 3, retry_in_ms: Some(50) };
+        let failed =
+            FailedAttempt { attempt: 1, error, latency_ms: 3, retry_in_ms: Some(50), worker: None };
         let asked = |role: &str| Asked {
             role: role.to_owned(),
             turn: Some(1),
@@ -132,6 +133,7 @@ impl Sample {
             cost_usd: at.is_multiple_of(2).then_some(0.25),
             calls: 2,
             failures: if at % 4 == 1 { vec![failed] } else { Vec::new() },
+            worker: (at % 2 == 1).then(|| "w1".to_owned()),
             started_ms: 1_794_000_000_000 + i64::try_from(at).unwrap(),
             elapsed_ms: 9,
             class: if fails { Class::Fail } else { Class::Pass },
@@ -235,6 +237,8 @@ fn a_row_says_what_the_record_says() {
         let column = |name: &str| cases.column_by_name(name).unwrap();
         assert_eq!(column("reply").as_string::<i32>().value(0), Sample::default().reply);
         assert_eq!(column("model").as_string::<i32>().value(1), "m");
+        assert_eq!(column("worker").as_string::<i32>().value(1), "w1");
+        assert!(column("worker").is_null(0));
         assert_eq!(
             column("cost_usd").as_primitive::<Float64Type>().value(0).to_bits(),
             0.25_f64.to_bits()

@@ -18,7 +18,7 @@ use probity_core::{
     people::{Mark, Name, Note, OVERALL, POINTS, Remark, ReplyDigest, Said, Unfit},
     record::CaseRecord,
 };
-use probity_grade::people::criteria;
+use probity_grade::internal::people::criteria;
 use probity_store::{LaneView, say};
 use tokio::{sync::Semaphore, task::spawn_blocking, time::timeout};
 
@@ -98,11 +98,15 @@ pub(crate) fn points_field(criterion: &str) -> String {
 }
 
 /// What of a reply people can give points for.
-pub(crate) fn rubric(record: &CaseRecord) -> Vec<probity_grade::people::Criterion> {
+pub(crate) fn rubric(record: &CaseRecord) -> Vec<probity_grade::internal::people::Criterion> {
     let mut all = criteria(record);
     if all.is_empty() {
         let (name, description) = (OVERALL.to_owned(), None);
-        all.push(probity_grade::people::Criterion { name, description, judges: Vec::new() });
+        all.push(probity_grade::internal::people::Criterion {
+            name,
+            description,
+            judges: Vec::new(),
+        });
     }
     all
 }

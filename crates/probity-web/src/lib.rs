@@ -13,6 +13,7 @@ mod filter;
 mod guard;
 mod live;
 mod load;
+mod metrics;
 mod pages;
 mod people;
 mod problem;

@@ -91,7 +91,7 @@ impl OfRun {
         let Self { people, results, marked, confirmed, called_wrong, wrong, agreements } = self;
         let agreements = agreements.iter().map(|it| {
             json!({
-                "about": it.about.as_deref().unwrap_or(probity_grade::people::VERDICT),
+                "about": it.about.as_deref().unwrap_or(probity_grade::internal::people::VERDICT),
                 "people": it.people,
                 "rated": it.rated,
                 "same": it.same,

@@ -38,6 +38,11 @@ pub(crate) async fn answer(
         ["assets", name] => asset(name),
         // Browsers ask for it unbidden.
         ["favicon.ico"] => Ok(reply::whole(StatusCode::NO_CONTENT, "image/x-icon", "")),
+        ["metrics"] => {
+            Query::parse(query)?.finish()?;
+            let text = site.read(crate::metrics::text).await?;
+            Ok(reply::whole(StatusCode::OK, crate::metrics::CONTENT_TYPE, text))
+        }
         ["api", "v1", rest @ ..] => api::answer(site, rest, Query::parse(query)?).await,
         parts => page(site, parts, Query::parse(query)?, editor).await,
     }

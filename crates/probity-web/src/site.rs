@@ -19,7 +19,14 @@ use probity_store::{
 };
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
-use crate::{Options, live::Live, people::OfRun, problem::Problem, suites::Surveys};
+use crate::{
+    Options,
+    live::Live,
+    metrics::{MOST_SUITES, RunFigures},
+    people::OfRun,
+    problem::Problem,
+    suites::Surveys,
+};
 
 /// Requests that read the store at once; others wait for their turn.
 const MOST_READERS: usize = 4;
@@ -45,6 +52,8 @@ pub(crate) struct Site {
     longest: Duration,
     idle: Mutex<Vec<Opened>>,
     views: Recent<RunView>,
+    /// Whoever scrapes asks for those of every suite again and again.
+    figures: Recent<RunFigures, MOST_SUITES>,
     details: Recent<Details>,
     people: Recent<(LastRemark, OfRun)>,
     standings: Mutex<BTreeMap<String, (Ended, Standings)>>,
@@ -69,15 +78,15 @@ type Ended = (RunStatus, Option<i64>);
 
 /// What was made of the runs that were looked at last.
 #[derive(Debug)]
-struct Recent<T>(Mutex<VecDeque<Kept<T>>>);
+struct Recent<T, const MOST: usize = MOST_KEPT>(Mutex<VecDeque<Kept<T>>>);
 
-impl<T> Default for Recent<T> {
+impl<T, const MOST: usize> Default for Recent<T, MOST> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
-impl<T> Recent<T> {
+impl<T, const MOST: usize> Recent<T, MOST> {
     /// What was made of a run, or is made now.
     fn of(
         &self,
@@ -99,7 +108,7 @@ impl<T> Recent<T> {
         let made = Arc::new(read()?);
         let mut all = lock(&self.0);
         all.retain(|it| it.run_id != run.run_id);
-        all.truncate(MOST_KEPT - 1);
+        all.truncate(MOST - 1);
         all.push_front(Kept {
             run_id: run.run_id.clone(),
             ended: ended(run),
@@ -166,6 +175,7 @@ impl Site {
             longest: LONGEST,
             idle: Mutex::default(),
             views: Recent::default(),
+            figures: Recent::default(),
             details: Recent::default(),
             people: Recent::default(),
             standings: Mutex::default(),
@@ -218,6 +228,16 @@ impl Site {
     /// The figures of a run.
     pub(crate) fn view(&self, reader: &Reader, run: &RunRow) -> Result<Arc<RunView>, StoreError> {
         self.views.of(run, || reader.view(run, self.options.max_error_rate))
+    }
+
+    /// What is told to Prometheus of a run.
+    pub(crate) fn figures(
+        &self,
+        reader: &Reader,
+        run: &RunRow,
+    ) -> Result<Arc<RunFigures>, StoreError> {
+        let read = || reader.view(run, self.options.max_error_rate);
+        self.figures.of(run, || Ok(RunFigures::of(&read()?)))
     }
 
     /// What the page of a run shows beside its figures.

@@ -6,7 +6,7 @@ use probity_core::{
     checkup::Checkup,
     problem::{Problem, Severity},
 };
-use probity_grade::lint::LintFinding;
+use probity_grade::internal::lint::LintFinding;
 use probity_load::{dataset::Stats, inputs::Inputs};
 use serde::{Serialize, Serializer};
 

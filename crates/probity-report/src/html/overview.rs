@@ -93,6 +93,31 @@ fn card(at: usize, report: &LaneReport, links: &str) -> Markup {
             }
             (figures(metrics))
             (steadiness(metrics))
+            (workers(metrics))
+        }
+    }
+}
+
+/// What each worker did, so that one slow machine is seen.
+fn workers(metrics: &Metrics) -> Markup {
+    html! {
+        @if !metrics.workers.is_empty() {
+            details.workers {
+                summary { (metrics.workers.len()) " workers" }
+                table {
+                    thead { tr {
+                        th { "worker" } th.number { "results" } th.number { "no reply" }
+                        th.number { "median" } th.number { "p95" }
+                    } }
+                    tbody { @for (name, worker) in &metrics.workers { tr {
+                        td { (name) } td.number { (worker.results) } td.number { (worker.errors) }
+                        @match worker.latency {
+                            Some(it) => { td.number { (millis(it.p50)) } td.number { (millis(it.p95)) } }
+                            None => { td {} td {} }
+                        }
+                    } } }
+                }
+            }
         }
     }
 }

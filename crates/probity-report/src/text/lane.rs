@@ -79,6 +79,18 @@ fn figures(report: &LaneReport) -> String {
         let [p50, p95, p99] = [latency.p50, latency.p95, latency.p99].map(millis);
         let _ = writeln!(text, "  latency: {p50} median, {p95} p95, {p99} p99");
     }
+    for (name, worker) in &metrics.workers {
+        let latency = worker.latency.map_or_else(String::new, |it| {
+            format!(", {} median, {} p95", millis(it.p50), millis(it.p95))
+        });
+        let errors = match worker.errors {
+            0 => String::new(),
+            errors => format!(", {errors} without a reply"),
+        };
+        let results = worker.results;
+        let _ =
+            writeln!(text, "  worker {}: {results} results{errors}{latency}", one_line(name, 80));
+    }
     if let Some(ttft) = &metrics.ttft {
         let [p50, p95, p99] = [ttft.p50, ttft.p95, ttft.p99].map(millis);
         let speed = metrics.tokens_per_second.map(|it| format!("; {}", speed(it)));

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 use probity_core::{
+    crew::Crew,
     gate::percent,
     record::{LaneStatus, RunStatus},
     view::LaneReport,
@@ -23,6 +24,8 @@ pub(crate) struct Progress {
     pub(crate) lanes: Vec<LaneProgress>,
     pub(crate) failing: Vec<Failing>,
     pub(crate) waits: Vec<Waited>,
+    /// How its workers stand, while it goes on.
+    pub(crate) crew: Option<Crew>,
     /// The command that goes on with a run that did not come to its end.
     pub(crate) next: Option<String>,
 }
@@ -45,7 +48,14 @@ impl Progress {
             of_lanes.push(LaneProgress { view, standing, told });
         }
         let next = resume(run, &of_lanes);
-        Ok(Self { lanes: of_lanes, failing, waits, next })
+        let crew = match run.status {
+            RunStatus::Running => reader.crew(run)?.map(|(_, crew)| crew),
+            RunStatus::Complete
+            | RunStatus::Decided
+            | RunStatus::Incomplete
+            | RunStatus::Killed => None,
+        };
+        Ok(Self { lanes: of_lanes, failing, waits, crew, next })
     }
 }
 
@@ -81,6 +91,7 @@ pub(crate) fn fragment(run: &RunRow, progress: &Progress) -> Markup {
             p { b { (grouped(done)) " of " (grouped(planned)) } " " (status(run.status)) }
         }
         div.lanes { @for (at, lane) in progress.lanes.iter().enumerate() { (lane_row(run, at, lane)) } }
+        @if let Some(crew) = &progress.crew { (workers(crew)) }
         @if !progress.waits.is_empty() {
             div.waits {
                 h3 { "Backing off" }
@@ -95,6 +106,30 @@ pub(crate) fn fragment(run: &RunRow, progress: &Progress) -> Markup {
         }
         @if let Some(next) = &progress.next {
             div.next { h3 { "Go on with" } (command(next)) }
+        }
+    }
+}
+
+/// Who works for the run, and what waits for them.
+fn workers(crew: &Crew) -> Markup {
+    html! {
+        div.crew {
+            h3 { "Workers" }
+            p {
+                (grouped(crew.in_flight())) " calls at work, " (grouped(crew.backlog)) " waiting, "
+                (grouped(crew.redelivered)) " delivered again"
+            }
+            table {
+                thead { tr {
+                    th { "worker" } th.number { "at work" } th.number { "slots" }
+                    th.number { "done" } th.number { "calls/s" }
+                } }
+                tbody { @for it in &crew.workers { tr {
+                    td dir="auto" { (one_line(&it.name, 80)) }
+                    td.number { (grouped(it.in_flight)) } td.number { (grouped(it.slots)) }
+                    td.number { (grouped(it.done)) } td.number { (format!("{:.1}", it.rate)) }
+                } } }
+            }
         }
     }
 }

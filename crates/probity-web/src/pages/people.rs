@@ -9,7 +9,7 @@ use probity_core::{
     record::CaseRecord,
     visible::safe,
 };
-use probity_grade::people::Criterion;
+use probity_grade::internal::people::Criterion;
 use probity_report::{
     html::shown_time,
     plain::{capped, one_line},

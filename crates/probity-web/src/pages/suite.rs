@@ -8,7 +8,7 @@ use probity_core::{
     problem::{Place, Problem, Severity},
     visible::safe,
 };
-use probity_grade::lint::LintFinding;
+use probity_grade::internal::lint::LintFinding;
 use probity_load::dataset::Stats;
 use probity_report::{
     html::shown_time,

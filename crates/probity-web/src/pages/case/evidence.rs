@@ -11,7 +11,7 @@ use probity_core::{
     score::Score,
     visible::safe,
 };
-use probity_grade::people::{Explained, explained};
+use probity_grade::internal::people::{Explained, explained};
 use probity_report::plain::{capped, one_line};
 
 use super::super::parts::{MOST_TEXT, count, pill, text_block};
