@@ -6,6 +6,7 @@
 mod project;
 pub(crate) mod server;
 mod table;
+pub(crate) mod versus;
 
 use std::{
     fs, io,

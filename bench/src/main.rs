@@ -24,7 +24,13 @@ mod shell;
 mod startup;
 mod view;
 
-use std::{env, path::PathBuf, process::ExitCode};
+use std::{
+    env,
+    ffi::OsString,
+    io,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 const USAGE: &str = "\
 usage: probity-bench WHAT [N]
@@ -53,7 +59,19 @@ usage: probity-bench WHAT [N]
   startup       wall time of `probity --version`
   engine [N]    `probity run` against fake servers, beside oha, N times (3): time, CPU,
                 memory and bytes a case; `bench/run` builds and installs what it needs
+  versus OLD NEW [N]
+                two builds of the program against fake servers in turn, N times (3): CPU time, memory, and the ratio of both
 The program measured is target/release/probity, or the one PROBITY names.";
+
+/// What the command line names: two programs, and how often each is run. The fake server lies beside the newer one.
+fn versus(words: &[OsString]) -> io::Result<()> {
+    let [old, new, rest @ ..] = words else {
+        return Err(io::Error::other("which two programs?"));
+    };
+    let new = PathBuf::from(new);
+    let repeats = rest.first().and_then(|it| it.to_str()?.parse().ok()).unwrap_or(3);
+    engine::versus::run(Path::new(old), &new, &new.with_file_name("probity-fake-model"), repeats)
+}
 
 fn main() -> ExitCode {
     if let Some(exit) = probity_sandbox::keep() {
@@ -80,6 +98,7 @@ fn main() -> ExitCode {
         "follow" => follow::run(&probity, count.unwrap_or(5)),
         "startup" => startup::run(&probity),
         "engine" => engine::run(&probity, count.unwrap_or(3)),
+        "versus" => versus(&env::args_os().skip(2).collect::<Vec<_>>()),
         "cost" => cost::run(env::args_os().skip(2)),
         _ => {
             println!("{USAGE}");

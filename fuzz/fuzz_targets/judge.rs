@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use probity_core::case::RubricCriterion;
-use probity_grade::{judge::Question, routing::says_yes};
+use probity_grade::internal::{judge::Question, routing::says_yes};
 
 fuzz_target!(|text: &str| {
     let criterion = |name: &str| RubricCriterion {

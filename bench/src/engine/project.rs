@@ -1,7 +1,6 @@
 //! A folder with a suite and its cases, made for one run and removed after it.
 
 use std::{
-    fmt::Write as _,
     fs::{self, File},
     io::{self, BufWriter, Write as _},
     path::Path,
@@ -23,15 +22,8 @@ pub(super) struct Project {
 impl Project {
     /// Cases that each server is asked, 64 at a time.
     pub(super) fn new(cases: usize, servers: &[(&str, &Server)]) -> io::Result<Self> {
-        let mut backends = String::new();
-        for (name, server) in servers {
-            let url = &server.url;
-            let _ = write!(
-                backends,
-                "[backends.{name}]\nkind = \"openai\"\nbase_url = \"{url}/v1\"\n\
-                 model = \"fake-small\"\nmax_concurrency = {IN_FLIGHT}\n"
-            );
-        }
+        let backends: String =
+            servers.iter().map(|(name, server)| backend(name, IN_FLIGHT, server)).collect();
         Self::with(cases, IN_FLIGHT * servers.len(), &backends)
     }
 
@@ -43,22 +35,62 @@ impl Project {
         Ok(project)
     }
 
-    fn with(cases: usize, in_flight: usize, backends: &str) -> io::Result<Self> {
-        let folder = tempfile::tempdir()?;
-        let suite = format!(
-            "max_concurrency = {in_flight}\n{backends}\
-             [[runners]]\nname = \"numbers\"\ndataset = \"cases.jsonl\"\n"
-        );
-        fs::write(folder.path().join("probity.toml"), suite)?;
-        let mut file = BufWriter::new(File::create(folder.path().join("cases.jsonl"))?);
-        for at in 0..cases {
-            writeln!(
-                file,
-                r#"{{"id":"case-{at}","prompt":"Return the number {at}","expected_response":"{at}"}}"#
-            )?;
+    /// Cases that one server is asked, so many at a time.
+    pub(super) fn in_flight(cases: usize, most: usize, server: &Server) -> io::Result<Self> {
+        Self::with(cases, most, &backend("fake", most, server))
+    }
+
+    /// Runners that ask one server the same few cases each.
+    pub(super) fn runners(runners: usize, cases: usize, server: &Server) -> io::Result<Self> {
+        let mut suite = head(IN_FLIGHT, &backend("fake", IN_FLIGHT, server));
+        for at in 0..runners {
+            suite.push_str(&runner(&format!("numbers-{at}")));
         }
-        file.flush()?;
+        let project = Self::empty(runners * cases, &suite)?;
+        project.write_numbers(cases)?;
+        Ok(project)
+    }
+
+    /// Cases with a text of so many bytes, which is also the answer.
+    pub(super) fn long(cases: usize, bytes: usize, server: &Server) -> io::Result<Self> {
+        let suite = head(IN_FLIGHT, &backend("fake", IN_FLIGHT, server)) + &runner("texts");
+        let project = Self::empty(cases, &suite)?;
+        let word = "0123456789abcdef".repeat(bytes / 16);
+        project.write_cases(cases, |at| {
+            format!(
+                r#"{{"id":"case-{at}","prompt":"Return {at}{word}","assert":[{{"type":"contains","value":"{at}0123"}}]}}"#
+            )
+        })?;
+        Ok(project)
+    }
+
+    fn with(cases: usize, in_flight: usize, backends: &str) -> io::Result<Self> {
+        let project = Self::empty(cases, &(head(in_flight, backends) + &runner("numbers")))?;
+        project.write_numbers(cases)?;
+        Ok(project)
+    }
+
+    /// A folder with a suite and without its cases.
+    fn empty(cases: usize, suite: &str) -> io::Result<Self> {
+        let folder = tempfile::tempdir()?;
+        fs::write(folder.path().join("probity.toml"), suite)?;
         Ok(Self { folder, cases })
+    }
+
+    fn write_numbers(&self, cases: usize) -> io::Result<()> {
+        self.write_cases(cases, |at| {
+            format!(
+                r#"{{"id":"case-{at}","prompt":"Return the number {at}","expected_response":"{at}"}}"#
+            )
+        })
+    }
+
+    fn write_cases(&self, cases: usize, case: impl Fn(usize) -> String) -> io::Result<()> {
+        let mut file = BufWriter::new(File::create(self.path().join("cases.jsonl"))?);
+        for at in 0..cases {
+            writeln!(file, "{}", case(at))?;
+        }
+        file.flush()
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -84,4 +116,20 @@ impl Project {
         }
         Ok(super::float(usize::try_from(bytes).unwrap_or(usize::MAX)) / super::float(self.cases))
     }
+}
+
+fn head(in_flight: usize, backends: &str) -> String {
+    format!("max_concurrency = {in_flight}\n{backends}")
+}
+
+fn backend(name: &str, in_flight: usize, server: &Server) -> String {
+    let url = &server.url;
+    format!(
+        "[backends.{name}]\nkind = \"openai\"\nbase_url = \"{url}/v1\"\n\
+         model = \"fake-small\"\nmax_concurrency = {in_flight}\n"
+    )
+}
+
+fn runner(name: &str) -> String {
+    format!("[[runners]]\nname = \"{name}\"\ndataset = \"cases.jsonl\"\n")
 }

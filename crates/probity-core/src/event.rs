@@ -6,7 +6,10 @@
 
 use serde::Serialize;
 
-use crate::record::{Aborted, CallError, CaseRecord, Lane, LaneStatus, Spent};
+use crate::{
+    crew::Crew,
+    record::{Aborted, CallError, CaseRecord, Lane, LaneStatus, Spent},
+};
 
 /// Version of the stream's format.
 pub const VERSION: u32 = 1;
@@ -74,6 +77,18 @@ pub enum Event {
         /// What is waited for.
         reason: String,
     },
+    /// Calls for workers wait: there is no way to them, or nobody who does them.
+    WorkersPaused {
+        /// What is waited for.
+        reason: String,
+    },
+    /// They are carried out again.
+    WorkersResumed {
+        /// What is there again.
+        reason: String,
+    },
+    /// How the workers of the run stand, now and then.
+    WorkersSeen(Crew),
     /// A backend failed the same way too often, and its lane ends.
     BackendTripped {
         /// The lane, by its place in `run-started`.
@@ -132,7 +147,11 @@ impl Event {
             Self::CaseFinished { record, .. } => record.text_bytes(),
             Self::AttemptFailed { error, .. } => error.message.len(),
             Self::BackendTripped { reason, error, .. } => reason.len() + error.len(),
-            Self::BackendPaused { reason, .. } | Self::CancelStarted { reason } => reason.len(),
+            Self::BackendPaused { reason, .. }
+            | Self::WorkersPaused { reason }
+            | Self::WorkersResumed { reason }
+            | Self::CancelStarted { reason } => reason.len(),
+            Self::WorkersSeen(crew) => crew.text_bytes(),
             Self::RunStarted { .. }
             | Self::CaseStarted(_)
             | Self::CaseAborted { .. }

@@ -182,7 +182,7 @@ pub enum ExitCode {
 named_enum! {
     /// Exit codes that need no number.
     pub enum AnyExit ("an exit code") {
-        /// Any: how it ends does not matter.
+        /// Any: which one does not matter.
         Any = "any",
     }
 }
@@ -219,7 +219,7 @@ impl FileMode {
     /// Reads octal digits.
     pub fn parse(digits: &str) -> Option<Self> {
         let is_octal =
-            (3..=4).contains(&digits.len()) && digits.bytes().all(|it| it.is_ascii_digit());
+            (1..=4).contains(&digits.len()) && digits.bytes().all(|it| it.is_ascii_digit());
         u32::from_str_radix(digits, 8).ok().filter(|_| is_octal).map(Self)
     }
 }
@@ -254,7 +254,7 @@ pub enum Unchanged {
 }
 
 /// An execution that a case asks for: all that its result depends on.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExecutionCall {
     /// The worlds.
     pub worlds: Vec<WorldRef>,
@@ -276,7 +276,7 @@ pub struct ExecutionCall {
 }
 
 /// The code of a reply as a file of a world.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnswerFile {
     /// Where.
     pub path: String,
@@ -329,7 +329,8 @@ mod tests {
     fn modes_are_octal() {
         assert_eq!(FileMode::parse("0644"), Some(FileMode(0o644)));
         assert_eq!(FileMode(0o4755).to_string(), "4755");
-        for wrong in ["", "64", "8", "rwx", "-644", "06440", "689"] {
+        assert_eq!(FileMode::parse("0"), Some(FileMode(0)));
+        for wrong in ["", "8", "rwx", "-644", "06440", "689"] {
             assert_eq!(FileMode::parse(wrong), None, "{wrong}");
         }
     }

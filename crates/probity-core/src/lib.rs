@@ -12,6 +12,7 @@ pub mod checkup;
 pub mod classification;
 pub mod consistency;
 pub mod conversation;
+pub mod crew;
 pub mod criteria;
 pub mod derived;
 pub mod details;

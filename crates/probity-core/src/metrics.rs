@@ -60,6 +60,8 @@ pub struct ResultFacts {
     pub cost_usd: Option<f64>,
     /// Calls that were made.
     pub calls: u32,
+    /// The worker that made the last one, where it was not the run itself.
+    pub worker: Option<String>,
     /// When the first call was made, in milliseconds since 1970.
     pub started_ms: i64,
     /// From then to the end.
@@ -189,10 +191,23 @@ pub struct Metrics {
     pub unexpected_passes: Vec<String>,
     /// How far judges agree; none where one judge was asked once.
     pub judges: Option<JudgeFigures>,
+    /// What workers did, where the run did not do it itself.
+    pub workers: BTreeMap<String, WorkerFigures>,
     /// What only this kind of runner has.
     pub figures: Option<Figures>,
     /// How further figures are derived from these.
     pub derivations: Vec<Derivation>,
+}
+
+/// What a worker did.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct WorkerFigures {
+    /// Results whose last call it made.
+    pub results: u64,
+    /// Those without a reply.
+    pub errors: u64,
+    /// How long its calls took.
+    pub latency: Option<Latency>,
 }
 
 impl Metrics {

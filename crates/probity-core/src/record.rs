@@ -78,7 +78,7 @@ pub struct Asked {
 }
 
 /// What an answer is kept as for later runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CacheKind {
     /// The answer to a case.
     Answer,
@@ -152,6 +152,9 @@ pub struct CaseRecord {
     pub cost_usd: Option<f64>,
     /// Calls that were made.
     pub calls: u32,
+    /// The worker that made the last one, where it was not the run itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worker: Option<String>,
     /// The calls that failed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<FailedAttempt>,
@@ -172,12 +175,12 @@ pub struct CaseRecord {
 }
 
 impl CaseRecord {
-    /// How long the texts are that were sent and that came back.
+    /// How long the texts are that were sent and that came back. What was sent is in the case as well.
     pub(crate) fn text_bytes(&self) -> usize {
         let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-        let asked = self.asked.iter().map(|it| it.request.prompt().len() + length(&it.reply));
+        let asked = self.asked.iter().map(|it| it.request.text_bytes() + length(&it.reply));
         let failures = self.failures.iter().map(|it| it.error.message.len());
-        self.request.prompt().len()
+        2 * self.request.text_bytes()
             + length(&self.reply)
             + length(&self.reasoning)
             + asked.sum::<usize>()

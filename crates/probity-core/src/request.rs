@@ -197,6 +197,12 @@ impl Request {
         last.and_then(|it| it.texts().last()).map_or("", |text| text)
     }
 
+    /// How long all texts are but the instructions, which many requests share.
+    pub fn text_bytes(&self) -> usize {
+        let texts = self.conversation().iter().flat_map(Message::texts);
+        texts.map(|it| it.len()).sum()
+    }
+
     /// Its messages without the instructions at the beginning.
     pub fn conversation(&self) -> &[Message] {
         match self.messages.split_first() {

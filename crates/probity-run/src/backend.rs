@@ -1,5 +1,6 @@
 //! What can be asked: servers, programs, models in this process, recordings.
 
+pub mod collector;
 pub mod embedded;
 pub mod found;
 pub mod function;
@@ -31,6 +32,7 @@ use probity_core::{
     span::Span,
 };
 use probity_load::suite::{BackendKind, Price, Way};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use embedded::Embedded;
@@ -73,6 +75,19 @@ impl About {
         Self { is_subject: false, ..Self::new(case) }
     }
 
+    pub(crate) fn is_subject(&self) -> bool {
+        self.is_subject
+    }
+
+    /// The ids that servers gave its conversations, by ours.
+    pub(crate) fn sessions(&self) -> BTreeMap<String, String> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_sessions(&self, sessions: BTreeMap<String, String>) {
+        *self.sessions.lock().unwrap_or_else(PoisonError::into_inner) = sessions;
+    }
+
     fn session(&self, conversation: &str) -> Option<String> {
         let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.get(conversation).cloned()
@@ -85,7 +100,7 @@ impl About {
 }
 
 /// A call that came to nothing, and what it used all the same.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Failed {
     /// Why.
     pub error: Box<CallError>,
@@ -211,6 +226,8 @@ pub enum Wire {
     Function(Function),
     /// In this process.
     Embedded(Embedded),
+    /// By workers alone: its model is not on this machine.
+    Elsewhere,
     /// The prompt is the reply.
     Echo,
     /// A script of replies, for tests of the loop.
@@ -234,6 +251,10 @@ impl Backend {
             Wire::Function(function) => function.ask(ask, limit).await?,
             Wire::Embedded(model) => model.ask(ask, limit).await?,
             Wire::Echo => echo(ask),
+            Wire::Elsewhere => {
+                let message = "its model is not on this machine";
+                return Err(CallError::new(ErrorKind::NotInstalled, message).into());
+            }
             #[cfg(test)]
             Wire::Scripted(script) => script.ask(ask, limit).await?,
         };
@@ -252,7 +273,7 @@ impl Backend {
             Wire::Http(http) => http.ignored(sampling),
             // What a function is told of them is up to its `config`.
             Wire::Program(_) | Wire::Function(_) => sampling.names().collect(),
-            Wire::Embedded(_) => embedded::ignored(sampling),
+            Wire::Embedded(_) | Wire::Elsewhere => embedded::ignored(sampling),
             Wire::Replay(_) | Wire::Echo => Vec::new(),
             #[cfg(test)]
             Wire::Scripted(_) => Vec::new(),
@@ -266,7 +287,7 @@ impl Backend {
             // A program gets one text.
             Wire::Program(_) => Cow::Borrowed(&Need::ALL),
             Wire::Function(_) => Cow::Borrowed(Function::LACKS),
-            Wire::Embedded(_) => Cow::Borrowed(Embedded::LACKS),
+            Wire::Embedded(_) | Wire::Elsewhere => Cow::Borrowed(Embedded::LACKS),
             Wire::Replay(_) | Wire::Echo => Cow::Borrowed(&[]),
             #[cfg(test)]
             Wire::Scripted(_) => Cow::Borrowed(&[]),
@@ -279,7 +300,7 @@ impl Backend {
         let (keeps, refuses) = match &self.wire {
             Wire::Http(http) => (http.keeps_schemas(), http.refuses_schemas()),
             // It is held to them, but not to every schema.
-            Wire::Embedded(_) => (false, false),
+            Wire::Embedded(_) | Wire::Elsewhere => (false, false),
             Wire::Function(_) | Wire::Replay(_) | Wire::Program(_) | Wire::Echo => (false, false),
             #[cfg(test)]
             Wire::Scripted(_) => (false, false),
@@ -302,6 +323,7 @@ impl Backend {
             | Wire::Program(_)
             | Wire::Function(_)
             | Wire::Embedded(_)
+            | Wire::Elsewhere
             | Wire::Echo => None,
             #[cfg(test)]
             Wire::Scripted(_) => None,
@@ -316,6 +338,7 @@ impl Backend {
             | Wire::Program(_)
             | Wire::Function(_)
             | Wire::Embedded(_)
+            | Wire::Elsewhere
             | Wire::Echo => false,
             #[cfg(test)]
             Wire::Scripted(_) => false,
@@ -363,10 +386,26 @@ impl Backend {
             Wire::Program(_)
             | Wire::Function(_)
             | Wire::Embedded(_)
+            | Wire::Elsewhere
             | Wire::Replay(_)
             | Wire::Echo => None,
             #[cfg(test)]
             Wire::Scripted(_) => None,
+        }
+    }
+
+    /// Whether it is told of the case beside what is asked.
+    pub(crate) fn is_told_of_cases(&self) -> bool {
+        match &self.wire {
+            Wire::Http(http) => http.is_told_of_cases(),
+            Wire::Function(_) => true,
+            Wire::Program(_)
+            | Wire::Embedded(_)
+            | Wire::Elsewhere
+            | Wire::Replay(_)
+            | Wire::Echo => false,
+            #[cfg(test)]
+            Wire::Scripted(_) => false,
         }
     }
 
@@ -389,7 +428,11 @@ impl Backend {
         match &self.wire {
             Wire::Http(http) => http.own_values(case),
             Wire::Function(_) => Some(json!(case.prompt_vars)),
-            Wire::Program(_) | Wire::Embedded(_) | Wire::Replay(_) | Wire::Echo => None,
+            Wire::Program(_)
+            | Wire::Embedded(_)
+            | Wire::Elsewhere
+            | Wire::Replay(_)
+            | Wire::Echo => None,
             #[cfg(test)]
             Wire::Scripted(_) => None,
         }

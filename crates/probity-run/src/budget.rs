@@ -46,7 +46,7 @@ impl Used {
 
 /// Where calls are written down before they are made, so that a run that is killed and taken up
 /// again keeps to `max_calls`.
-pub trait Ledger: Send + fmt::Debug {
+pub trait Ledger: Send + Sync + fmt::Debug {
     /// So many calls of a lane have begun in this session.
     fn begun(&mut self, lane: usize, calls: u64) -> io::Result<()>;
 }

@@ -7,7 +7,7 @@ use probity_core::{
     failure::ErrorKind,
     record::{CacheKind, CallError, Source},
 };
-use probity_grade::judge::{Judgement, Marked, Next, Question};
+use probity_grade::internal::judge::{Judgement, Marked, Next, Question};
 use probity_load::settings::Settings;
 use tokio::{
     sync::Semaphore,

@@ -25,7 +25,7 @@ fn since_boot() -> Duration {
 
 /// Milliseconds since 1970 by the clock on the wall as it is now, to compare with what servers say.
 #[expect(clippy::disallowed_methods, reason = "when something happened is part of the record")]
-pub(crate) fn wall_ms() -> i64 {
+pub fn wall_ms() -> i64 {
     let now = jiff::Timestamp::try_from(std::time::SystemTime::now());
     now.unwrap_or_default().as_millisecond()
 }

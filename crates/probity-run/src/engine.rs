@@ -26,7 +26,7 @@ use std::{
 use probity_core::{
     case::Category,
     event::{CaseKey, Event, Stamped, VERSION},
-    record::{Aborted, LaneStatus, Spent},
+    record::{Aborted, FailedAttempt, LaneStatus, Spent},
 };
 use probity_grade::Rules;
 use tokio::{
@@ -38,6 +38,7 @@ use tokio::{
 use crate::{
     backend::{About, Backend},
     budget::{Ledger, Left, Meter, Used},
+    carrier::News,
     clock::now_ms,
     events,
     pace::{Pacer, Pause},
@@ -46,7 +47,7 @@ use crate::{
     source::{Fed, Prepared},
 };
 use groups::Groups;
-use handle::{BackendRef, Parties, Vectors};
+use handle::{BackendRef, Parties, Vectors, Whose};
 use lane::LaneState;
 use task::{CallOutcome, Called, Grant, Message, Shared, TaskEnd};
 
@@ -190,6 +191,8 @@ enum Wake {
     PauseOver,
     /// A lane may have taken too long.
     Late,
+    /// Something happened to the workers.
+    News(News),
 }
 
 impl Engine {
@@ -209,6 +212,7 @@ impl Engine {
             access,
             scorers,
             ground,
+            executor,
         } = plan;
         let (to_loop, messages) = mpsc::unbounded_channel();
         let probation =
@@ -224,6 +228,7 @@ impl Engine {
             .collect();
         let mut meter = Meter::new(settings.budget);
         meter.carry_over(&carried);
+        let shared_id: Arc<str> = run_id.as_str().into();
         let started = Started {
             run_id,
             resumed,
@@ -261,6 +266,8 @@ impl Engine {
                 scorers,
                 sandbox: sandbox::Shared::new(ground),
                 vectors: Vectors::default(),
+                run_id: shared_id,
+                executor,
                 to_loop,
             }),
             started,
@@ -282,6 +289,7 @@ impl Engine {
                 self.unblock_groups(&stage);
                 let wake = self.wake(&stage, &mut stop).await;
                 self.handle(wake).await?;
+                self.catch_up().await?;
             }
         }
         let lanes: Vec<LaneStatus> = self.lanes.iter().map(LaneState::outcome).collect();
@@ -332,7 +340,7 @@ impl Engine {
         let open = self.open_lanes(stage);
         let resume_at = self.next_resume();
         let due = stage.iter().filter_map(|at| self.lanes[*at].due()).min();
-        let Self { messages, tasks, lanes, interrupted, .. } = self;
+        let Self { messages, tasks, lanes, interrupted, shared, .. } = self;
         let stopped = async {
             // A sender that is gone can no longer stop anything.
             let asked = stop.wait_for(|stop| *stop).await.is_ok();
@@ -356,6 +364,7 @@ impl Engine {
             (lane, fed) = case, if !open.is_empty() => Wake::Fed(lane, fed),
             () = until(resume_at), if resume_at.is_some() => Wake::PauseOver,
             () = until(due), if due.is_some() => Wake::Late,
+            news = shared.executor.news() => Wake::News(news),
         }
     }
 
@@ -373,7 +382,11 @@ impl Engine {
                     Err(error) => self.broken(&error).await,
                 }
             }
-            Wake::Fed(lane, Some(Fed::Case(case))) => self.begin(lane, *case).await,
+            Wake::Fed(lane, Some(Fed::Case(case, held))) => {
+                // The next one may be read.
+                drop(held);
+                self.begin(lane, *case).await
+            }
             Wake::Fed(lane, Some(Fed::Known(seen))) => {
                 self.lanes[lane].count(seen);
                 Ok(())
@@ -387,11 +400,32 @@ impl Engine {
                 Ok(())
             }
             Wake::PauseOver => Ok(()),
+            Wake::News(News::Paused { reason }) => self.emit(Event::WorkersPaused { reason }).await,
+            Wake::News(News::Resumed { reason }) => {
+                self.emit(Event::WorkersResumed { reason }).await
+            }
+            Wake::News(News::Crew(crew)) => self.emit(Event::WorkersSeen(crew)).await,
             Wake::Late => {
                 self.end_late_lanes();
                 Ok(())
             }
         }
+    }
+
+    /// Handles what else has happened meanwhile, up to a number: who may begin is looked at once for all of it, which
+    /// takes longer the more lanes there are.
+    async fn catch_up(&mut self) -> Result<(), Halt> {
+        const MOST: usize = 64;
+        for _ in 0..MOST {
+            if let Ok(message) = self.messages.try_recv() {
+                self.message(message).await?;
+            } else if let Some(ended) = self.tasks.try_join_next_with_id() {
+                self.handle(Wake::Ended(ended)).await?;
+            } else {
+                break;
+            }
+        }
+        Ok(())
     }
 
     async fn message(&mut self, message: Message) -> Result<(), Halt> {
@@ -409,6 +443,12 @@ impl Engine {
                 Ok(())
             }
             Message::Called(called) => self.called(*called).await,
+            Message::Lost { serial, failure } => {
+                let Some(live) = self.live.get(&serial) else { return Ok(()) };
+                let FailedAttempt { attempt, error, retry_in_ms, .. } = failure;
+                let case = live.key.clone();
+                self.emit(Event::AttemptFailed { case, attempt, error, retry_in_ms }).await
+            }
         }
     }
 
@@ -446,7 +486,8 @@ impl Engine {
             self.groups.begin(self.group_key(&key), at);
         }
         let about = About::new(case.case.clone());
-        let handle = Handle::new(serial, asked, self.shared.clone(), about);
+        let whose = Whose { serial, key: key.clone(), lane: self.lanes[at].info.key().to_string() };
+        let handle = Handle::new(whose, asked, self.shared.clone(), about);
         let task = self.tasks.spawn(async move {
             TaskEnd { serial, result: case.work.clone().run(case, handle).await }
         });

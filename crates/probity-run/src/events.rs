@@ -1,9 +1,16 @@
 //! The way of events to whoever records them, bounded by their number and by their bytes.
 //!
 //! What has been taken and is not yet recorded counts as well: a recorder that is slow, or that
-//! waits, holds back whoever sends.
+//! waits, holds back whoever sends. One that rests between its transactions is woken before that.
 
-use std::sync::Arc;
+use std::{
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, Thread},
+    time::Instant,
+};
 
 use probity_core::event::{Event, Stamped};
 use tokio::sync::{Semaphore, mpsc};
@@ -31,6 +38,12 @@ pub struct Receiver {
 struct Room {
     units: u32,
     free: Semaphore,
+    /// Whether whoever takes events should not rest now.
+    pressed: AtomicBool,
+    /// Whether nobody sends any more, which is not taken back.
+    ended: AtomicBool,
+    /// Who takes them, once it has rested.
+    taker: OnceLock<Thread>,
 }
 
 impl Room {
@@ -39,13 +52,29 @@ impl Room {
         let units = u32::try_from(event.text_bytes().div_ceil(UNIT)).unwrap_or(u32::MAX);
         units.clamp(1, self.units)
     }
+
+    /// Ends the rest of whoever takes events.
+    fn press(&self) {
+        // Only the first has to wake it.
+        if !self.pressed.swap(true, Ordering::AcqRel)
+            && let Some(taker) = self.taker.get()
+        {
+            taker.unpark();
+        }
+    }
 }
 
 /// A way for at most so many events, and so many bytes of texts.
 pub fn channel(events: usize, bytes: usize) -> (Sender, Receiver) {
     let (sender, receiver) = mpsc::channel(events);
     let units = u32::try_from(bytes / UNIT).unwrap_or(u32::MAX).max(1);
-    let room = Arc::new(Room { units, free: Semaphore::new(units as usize) });
+    let room = Arc::new(Room {
+        units,
+        free: Semaphore::new(units as usize),
+        pressed: AtomicBool::new(false),
+        ended: AtomicBool::new(false),
+        taker: OnceLock::new(),
+    });
     let batch = Vec::with_capacity(events);
     (Sender { queue: sender, room: room.clone() }, Receiver { queue: receiver, room, batch })
 }
@@ -58,19 +87,58 @@ impl Sender {
     /// Puts an event in, as soon as there is room for it.
     pub(crate) async fn send(&self, event: Stamped) -> Result<(), Closed> {
         let needed = self.room.needed(&event.event);
+        if self.queue.capacity() == 0 || self.room.free.available_permits() < needed as usize {
+            self.room.press();
+        }
         let room = self.room.free.acquire_many(needed).await.map_err(|_| Closed)?;
+        let is_last = is_awaited(&event.event);
         self.queue.send(event).await.map_err(|_| Closed)?;
         // It is given back when the event has been recorded.
         room.forget();
+        if is_last || self.is_half_full() {
+            self.room.press();
+        }
         Ok(())
+    }
+
+    fn is_half_full(&self) -> bool {
+        self.queue.capacity() < self.queue.max_capacity() / 2
+            || self.room.free.available_permits() < self.room.units as usize / 2
+    }
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        self.room.ended.store(true, Ordering::Release);
+        self.room.press();
+    }
+}
+
+/// Whether somebody waits for this event: the run ends, or is stopped.
+fn is_awaited(event: &Event) -> bool {
+    match event {
+        Event::CancelStarted { .. } | Event::RunFinished { .. } => true,
+        Event::RunStarted { .. }
+        | Event::CaseStarted(_)
+        | Event::AttemptFailed { .. }
+        | Event::BackendPaused { .. }
+        | Event::BackendTripped { .. }
+        | Event::WorkersPaused { .. }
+        | Event::WorkersResumed { .. }
+        | Event::WorkersSeen(_)
+        | Event::CaseFinished { .. }
+        | Event::CaseAborted { .. }
+        | Event::LaneFinished { .. } => false,
     }
 }
 
 impl Receiver {
     /// Waits for events, and takes all that are there. None when nobody sends any more. With the
-    /// next call these count as recorded.
+    /// next call, or with a rest, these count as recorded.
     pub fn next_batch(&mut self) -> Option<&[Stamped]> {
         self.forget_batch();
+        // Whoever presses from here on may mean what is not taken yet.
+        self.room.pressed.store(false, Ordering::Release);
         self.batch.push(self.queue.blocking_recv()?);
         while self.batch.len() < self.batch.capacity()
             && let Ok(next) = self.queue.try_recv()
@@ -78,6 +146,21 @@ impl Receiver {
             self.batch.push(next);
         }
         Some(&self.batch)
+    }
+
+    /// Lets events pile up until then; no longer once half of the room is taken, somebody waits for the last one, or
+    /// nobody sends any more.
+    pub fn rest_until(&mut self, then: Instant) {
+        self.forget_batch();
+        self.room.taker.get_or_init(thread::current);
+        let goes_on = |flag: &AtomicBool| !flag.load(Ordering::Acquire);
+        while goes_on(&self.room.pressed) && goes_on(&self.room.ended) {
+            let left = then.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            thread::park_timeout(left);
+        }
     }
 
     /// Ends the way. What was taken last and what still waits comes out.
@@ -152,6 +235,62 @@ mod tests {
         sender.send(event(1)).await.unwrap();
         drop(taker.join().unwrap());
         assert!(sender.send(event(1)).await.is_err());
+    }
+
+    /// Rests for what would be an hour, and says what came meanwhile.
+    fn resting(mut receiver: Receiver) -> thread::JoinHandle<Option<usize>> {
+        let then = Instant::now() + Duration::from_hours(1);
+        thread::spawn(move || {
+            receiver.next_batch();
+            receiver.rest_until(then);
+            receiver.next_batch().map(<[Stamped]>::len)
+        })
+    }
+
+    fn plain() -> Stamped {
+        Stamped { at_ms: 0, event: Event::WorkersResumed { reason: String::new() } }
+    }
+
+    #[tokio::test]
+    async fn a_rest_ends_when_half_of_the_room_is_taken() {
+        for (events, bytes) in [(4, 100 * UNIT), (100, 4 * UNIT)] {
+            let (sender, receiver) = channel(events, bytes);
+            sender.send(plain()).await.unwrap();
+            let taker = resting(receiver);
+            // The first may be taken with others or alone: what is sent is more than half in any case.
+            for _ in 0..8 {
+                // The taker may have gone by now.
+                let _ = sender.send(plain()).await;
+            }
+            assert!(taker.join().unwrap().is_some_and(|it| it > 0));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_rest_ends_with_the_run() {
+        for is_told in [true, false] {
+            let (sender, receiver) = channel(100, 100 * UNIT);
+            sender.send(plain()).await.unwrap();
+            let taker = resting(receiver);
+            if is_told {
+                sender.send(event(1)).await.unwrap();
+            }
+            drop(sender);
+            taker.join().unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn what_came_before_a_rest_has_room_again() {
+        let (sender, mut receiver) = channel(100, UNIT);
+        sender.send(event(UNIT)).await.unwrap();
+        let taker = thread::spawn(move || {
+            receiver.next_batch();
+            receiver.rest_until(Instant::now());
+            receiver
+        });
+        let _receiver = taker.join().unwrap();
+        sender.send(event(UNIT)).await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]

@@ -14,13 +14,15 @@ use probity_core::{
 };
 use probity_grade::{
     Expectation, classify,
-    contest::{Contest, Entry},
-    judge::{Inquiry, Shown},
-    script::ScorerInput,
+    internal::{
+        contest::{Contest, Entry},
+        judge::{Inquiry, Shown},
+        script::ScorerInput,
+    },
 };
 use serde_json::Value;
 
-use crate::{backend::Reply, engine::Handle, source::Prepared};
+use crate::{apart::apart_if_long, backend::Reply, engine::Handle, source::Prepared};
 
 /// All that the calls of a case came to.
 #[derive(Debug, Default)]
@@ -33,6 +35,8 @@ pub(crate) struct Spent {
     pub(crate) limit: Duration,
     pub(crate) started_ms: i64,
     pub(crate) elapsed: Duration,
+    /// The worker that asked last for the case itself.
+    pub(crate) worker: Option<String>,
 }
 
 /// What a case used and asked, when it is at its end.
@@ -72,7 +76,11 @@ pub(crate) fn classify_reply(
     handle: &Handle,
     received: Received<'_>,
 ) -> Classification {
-    with_result(case, handle, received, classify)
+    with_result(case, handle, received, |expectation, result| {
+        let told: usize = result.exchanges.iter().map(|it| it.reply.len()).sum();
+        let length = result.raw_response.map_or(0, str::len) + told;
+        apart_if_long(length, || classify(expectation, result))
+    })
 }
 
 /// What transforms of the case and its turns make of a reply.
@@ -208,6 +216,7 @@ pub(crate) fn record(
         usage: spent.usage,
         cost_usd: spent.cost_usd,
         calls: spent.calls,
+        worker: spent.worker,
         failures: spent.failures,
         started_ms: spent.started_ms,
         elapsed_ms: millis(spent.elapsed),

@@ -7,7 +7,7 @@ use probity_core::{
     record::CallError,
     request::{Request, ResponseFormat, Sampling},
 };
-use probity_grade::judge::{Dialogue, Interview, Next};
+use probity_grade::internal::judge::{Dialogue, Interview, Next};
 
 use crate::backend::Backend;
 

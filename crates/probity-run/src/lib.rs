@@ -5,10 +5,12 @@
 //! takes time runs in tasks that report to it. What happens comes out as one stream of
 //! events, and nothing here prints or stores anything.
 
+mod apart;
 pub mod backend;
 mod budget;
 pub mod calibrate;
 pub mod callable;
+pub mod carrier;
 pub mod clock;
 mod consent;
 pub mod decide;

@@ -22,6 +22,7 @@ pub use self::{
 };
 use crate::{
     backend::{Answers, Backend, CacheAccess},
+    carrier::Executor,
     decide::{Certainty, Decider, Planned},
     sandbox::Ground,
     scorer::Scorers,
@@ -63,6 +64,8 @@ pub struct Plan {
     pub scorers: Scorers,
     /// Where commands are executed.
     pub ground: Arc<Ground>,
+    /// Where calls are carried out.
+    pub executor: Executor,
 }
 
 /// One runner on one backend, with one of its variants.

@@ -11,8 +11,10 @@ use probity_core::{
 };
 use probity_grade::{
     Compiler, Rules,
-    again::{Known, classify_again},
-    judge::{Inquiry, Shown, Talk},
+    internal::{
+        again::{Known, classify_again},
+        judge::{Inquiry, Shown, Talk},
+    },
 };
 
 use crate::{

@@ -4,6 +4,7 @@
 //! executed is said in words, and never a verdict on the model.
 
 mod call;
+mod trust;
 mod versions;
 mod visit;
 
@@ -23,7 +24,7 @@ use probity_sandbox::{
     compare::{Effect, Judge, Verdict},
     world::{self, Prepared},
 };
-use probity_shell::{Script, equivalence, likeness};
+use probity_shell::{Script, equivalence, internal::likeness};
 use tokio::{
     sync::Semaphore,
     time::{Instant, timeout_at},

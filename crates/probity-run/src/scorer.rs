@@ -13,7 +13,7 @@ use probity_core::{
     problem::{Problem, Severity},
     span::Span,
 };
-use probity_grade::script::{Scorer, ScorerCall, ScorerInput};
+use probity_grade::internal::script::{Scorer, ScorerCall, ScorerInput};
 use probity_load::{
     inputs,
     settings::Settings,

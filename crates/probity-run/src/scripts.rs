@@ -6,14 +6,12 @@ use std::{
     sync::Arc,
 };
 
-use probity_grade::script::{Script, Scripts};
+use probity_grade::internal::script::{Script, Scripts};
 use probity_load::{bounded, function::split_name};
 use probity_script::{Limits, required, run};
 use serde_json::Value;
-use tokio::{
-    runtime::{Handle, RuntimeFlavor},
-    task::block_in_place,
-};
+
+use crate::apart::apart;
 
 /// Files of one script.
 const MOST_FILES: usize = 64;
@@ -84,22 +82,17 @@ impl Script for Compiled {
     }
 }
 
-/// Does something that may take long. Where tasks are running, others go on meanwhile.
-fn apart<T>(work: impl FnOnce() -> T) -> T {
-    match Handle::try_current().map(|it| it.runtime_flavor()) {
-        Ok(RuntimeFlavor::MultiThread) => block_in_place(work),
-        Ok(_) | Err(_) => work(),
-    }
-}
-
-struct Files {
-    /// By their path from the folder of the first of them.
-    texts: BTreeMap<String, String>,
-    entry: String,
+/// The files of a script.
+#[derive(Debug)]
+pub struct Files {
+    /// Their texts, by their path from the folder of the first of them.
+    pub texts: BTreeMap<String, String>,
+    /// The first of them.
+    pub entry: String,
 }
 
 /// Reads a script and whatever it requires of its own folder. `root` is where its path starts from.
-fn read_files(root: &Path, path: &str) -> Result<Files, String> {
+pub fn read_files(root: &Path, path: &str) -> Result<Files, String> {
     let path = Path::new(path);
     let ending = path.extension().and_then(|it| it.to_str()).unwrap_or("");
     if !ENDINGS.contains(&ending) {

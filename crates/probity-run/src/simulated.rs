@@ -129,6 +129,7 @@ pub fn plan(asked: Asked, made: Made, settings: Settings, rules: &'static Rules)
         certainty: None,
     };
     Plan {
+        executor: crate::carrier::Executor::Local,
         run_id: "simulated".to_owned(),
         resumed: false,
         scorers: Scorers::new(&[], site, &settings, &Callables::default()),

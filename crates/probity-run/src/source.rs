@@ -3,6 +3,7 @@
 //! A dataset is never in memory as a whole. It is read once to check it, and then once for each
 //! repeat on each backend, by a thread that stays a few cases ahead of the calls.
 
+mod ahead;
 mod feed;
 mod fill;
 mod shots;
@@ -33,6 +34,7 @@ use probity_load::{
 
 use serde_json::json;
 
+use ahead::Held;
 pub(crate) use feed::feed;
 use fill::Unfilled;
 use users::Users;
@@ -72,10 +74,10 @@ pub(crate) struct Prepared {
     pub(crate) case: Arc<TestCase>,
 }
 
-/// What a reading thread hands over.
+/// What a reading thread hands over, with what a case takes of what may be ahead.
 #[derive(Debug)]
 pub(crate) enum Fed {
-    Case(Box<Prepared>),
+    Case(Box<Prepared>, Option<Held>),
     /// A case that came to an end in an earlier session, for those who count.
     Known(Seen),
     /// The dataset is not what it was when it was checked.
@@ -488,8 +490,8 @@ impl Cases {
     pub(crate) fn generations(&self, backend: &Backend, mut each: impl FnMut(InputDigest)) {
         for repeat in 0..self.repeat {
             let read = self.reread(|case| {
-                if let Some(Questions { request, work }) = self.questions(case) {
-                    let about = About::new(Arc::new(case.clone()));
+                if let Some(Questions { request, work }) = self.questions(&case) {
+                    let about = About::new(Arc::new(case));
                     for request in work.generations(&request) {
                         let about = Some(&about);
                         each(backend.cache_key(&Ask { request: &request, repeat, about }));
@@ -506,8 +508,8 @@ impl Cases {
     /// What each selected case asks first.
     pub(crate) fn requests(&self, mut each: impl FnMut(&TestCase, Request)) {
         let _ = self.reread(|case| {
-            if let Some(Questions { request, work: _ }) = self.questions(case) {
-                each(case, request);
+            if let Some(Questions { request, work: _ }) = self.questions(&case) {
+                each(&case, request);
             }
             Ok(())
         });
@@ -517,8 +519,8 @@ impl Cases {
     pub(crate) fn inputs(&self, backend: &Backend, mut each: impl FnMut(&TestCase, InputDigest)) {
         // A dataset that has changed since is noticed when its cases are fed.
         let _ = self.reread(|case| {
-            if let Some(questions) = self.questions(case) {
-                each(case, self.input(case, &questions, backend));
+            if let Some(questions) = self.questions(&case) {
+                each(&case, self.input(&case, &questions, backend));
             }
             Ok(())
         });
@@ -529,13 +531,13 @@ impl Cases {
     /// Goes through the chosen cases of a dataset that was checked before.
     pub(crate) fn reread(
         &self,
-        mut each: impl FnMut(&TestCase) -> Result<(), Stopped>,
+        mut each: impl FnMut(TestCase) -> Result<(), Stopped>,
     ) -> Result<(), Reread> {
         if let Some(case) = self.kind.own_case() {
             if !self.filter.matches(&case) {
                 return Ok(());
             }
-            return each(&case).map_err(|Stopped| Reread::Unwanted);
+            return each(case).map_err(|Stopped| Reread::Unwanted);
         }
         let mut chooser = Chooser::new(&self.filter);
         let unwanted = Cell::new(false);
@@ -544,7 +546,7 @@ impl Cases {
         let summary = dataset::reread(&paths, &complete, &unwanted, &mut |item| {
             let Item::Case(at) = item else { return };
             if !unwanted.get() && chooser.takes(&at.case) {
-                unwanted.set(each(&at.case).is_err());
+                unwanted.set(each(at.case).is_err());
             }
         });
         self.functions.rest();

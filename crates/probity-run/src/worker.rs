@@ -141,6 +141,8 @@ pub(crate) enum Trouble {
     Lost(NoAnswer, String),
     /// What it was asked for failed.
     Error(String),
+    /// The code is wrong, or cannot be loaded: it would fail again.
+    Fault(String),
     /// The request cannot be written.
     Unwritten(serde_json::Error),
 }
@@ -159,7 +161,7 @@ impl Trouble {
                 format!("no answer within {}{}", Span(*limit), said(words))
             }
             Self::Lost(why, words) => format!("{why} without an answer{}", said(words)),
-            Self::Error(why) => why.clone(),
+            Self::Error(why) | Self::Fault(why) => why.clone(),
             Self::Unwritten(why) => format!("the request cannot be written: {why}"),
         };
         redactor.error_text(&text)
@@ -218,7 +220,7 @@ impl Pool {
             match timeout(limit, service.ask(&line, |it| answer_in(it, id))).await {
                 Ok(Ok(answer)) => {
                     self.idle().push(service);
-                    return answer.map_err(Trouble::Error);
+                    return answer;
                 }
                 // It may have ended before it was asked: that is no answer to this request.
                 Ok(Err(NoAnswer::Ended)) if !is_certain => {}
@@ -308,6 +310,9 @@ struct Answer {
     /// Why there is none.
     #[serde(default)]
     error: Option<Value>,
+    /// Whether it would be so again, as one of our helpers says.
+    #[serde(default)]
+    fault: bool,
     /// What a function returned, from one of our helpers.
     #[serde(default, deserialize_with = "present")]
     returned: Option<Value>,
@@ -319,11 +324,12 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, 
 }
 
 /// The answer to a request, if the line is one. Other lines are what a program prints.
-fn answer_in(line: &[u8], id: u64) -> Option<Result<Value, String>> {
+fn answer_in(line: &[u8], id: u64) -> Option<Result<Value, Trouble>> {
     let answer: Answer = serde_json::from_slice(line).ok().filter(|it: &Answer| it.id == id)?;
     Some(match answer {
-        Answer { error: Some(Value::String(error)), .. } => Err(error),
-        Answer { error: Some(error), .. } => Err(error.to_string()),
+        Answer { error: Some(Value::String(error)), fault: true, .. } => Err(Trouble::Fault(error)),
+        Answer { error: Some(Value::String(error)), .. } => Err(Trouble::Error(error)),
+        Answer { error: Some(error), .. } => Err(Trouble::Error(error.to_string())),
         Answer { returned: Some(returned), .. } => Ok(returned),
         // A program that reads requests itself: the whole line is its answer.
         Answer { .. } => Ok(serde_json::from_slice(line).ok()?),
@@ -374,8 +380,14 @@ mod tests {
 
     #[test]
     fn answers_are_told_from_what_is_printed() {
-        let answer = |line: &str| answer_in(line.as_bytes(), 7);
+        let shown = |it: Trouble| {
+            let again = if matches!(it, Trouble::Fault(_)) { "again: " } else { "" };
+            format!("{again}{}", it.text(&Redactor::default()))
+        };
+        let answer = |line: &str| answer_in(line.as_bytes(), 7).map(|it| it.map_err(shown));
         assert_eq!(answer("noise"), None);
+        let fault = r#"{"id":7,"error":"no","fault":true}"#;
+        assert_eq!(answer(fault), Some(Err("again: no".to_owned())));
         assert_eq!(answer(r#"{"id":8,"pass":true}"#), None);
         assert_eq!(answer(r#"{"id":7,"returned":null}"#), Some(Ok(Value::Null)));
         assert_eq!(answer(r#"{"id":7,"error":"no"}"#), Some(Err("no".to_owned())));

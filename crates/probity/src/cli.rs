@@ -11,6 +11,8 @@ pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod sandbox;
 pub(crate) mod view;
+#[cfg(feature = "workers")]
+pub(crate) mod workers;
 
 use std::path::PathBuf;
 
@@ -244,6 +246,7 @@ Examples:
   probity export probity.toml --as promptfoo -o promptfooconfig.yaml
   probity export k3f9x2 --as promptfoo -o results.json   then: promptfoo import results.json
   probity export k3f9x2 --as inspect-log -o logs         then: inspect view --log-dir logs
+  probity export k3f9x2 --as otlp --to http://localhost:4318
   probity export --all --as parquet -o tables            then: select * from 'tables/cases/*/*.parquet'
 
 Exit codes: 0 everything was written, 1 something could not be said, 2 nothing was written")]
@@ -279,6 +282,27 @@ Examples:
 Exit codes: 0 it was executed, 2 wrong command line or world, 3 there is no sandbox on this machine"
     )]
     Sandbox(sandbox::SandboxArgs),
+
+    /// Make calls for runs on other machines, by way of a NATS server
+    ///
+    /// Asks the backends whose keys, programs or models are on this machine, executes in its sandbox, and with
+    /// --suite runs its scorers. Keys stay here. SIGTERM and Ctrl-C bring what has begun to its end.
+    #[cfg(feature = "workers")]
+    #[command(after_help = "\
+Examples:
+  probity worker --connect nats://queue:4222
+  probity worker --connect nats://queue:4222 --serve gpu -j 8
+  probity worker --connect tls://queue:4222 --suite evals/probity.toml --nats-creds worker.creds
+
+Exit codes: 0 it was stopped, 2 wrong command line, no way to the server, 3 the server refuses it")]
+    Worker(workers::WorkerArgs),
+
+    /// List the workers of a NATS server: what they do, how much, and when they were last seen
+    #[cfg(feature = "workers")]
+    #[command(after_help = "\
+Example:
+  probity workers --connect nats://queue:4222")]
+    Workers(workers::WorkersArgs),
 
     /// Merge the parts of a run that was split with --shard K/N
     #[command(after_help = "\

@@ -29,6 +29,11 @@ mod schema;
 mod show;
 mod trend;
 mod view;
+#[cfg(feature = "workers")]
+mod workers;
+#[cfg(not(feature = "workers"))]
+#[path = "commands/alone.rs"]
+mod workers;
 
 pub(crate) use init::{BackendChoice, Size};
 pub use run::Ran;
@@ -84,6 +89,10 @@ pub(crate) fn run(command: Command, printer: &Printer) -> Result<Exit, Failure> 
         Command::Trend(args) => trend::run(&args, printer),
         Command::Export(args) => export::run(&args, printer),
         Command::Doctor(args) => doctor::run(&args, printer),
+        #[cfg(feature = "workers")]
+        Command::Worker(args) => workers::serve(&args, printer),
+        #[cfg(feature = "workers")]
+        Command::Workers(args) => workers::list(&args, printer),
         Command::Merge(args) => merge::run(&args, printer),
         Command::Config(command) => config::run(&command, printer),
         Command::Cache(command) => cache::run(&command, printer),

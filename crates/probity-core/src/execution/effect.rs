@@ -43,7 +43,7 @@ named_enum! {
 }
 
 /// Two commands that have to be executed, because reading does not tell how they compare.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EffectCall {
     /// The command of the reply.
     pub command: String,

@@ -59,6 +59,9 @@ pub struct ExecutedIn {
     /// System calls that were refused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<String>,
+    /// What an agent changed before on which all programs depend, so that the command may say whatever it likes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forged: Option<String>,
     /// From its start to its end.
     pub took_ms: u64,
 }

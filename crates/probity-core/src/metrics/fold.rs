@@ -9,7 +9,9 @@ use probity_stats::{
     spread::{Moments, percentile},
 };
 
-use super::{Flaky, Latency, Metrics, ResultFacts, Tries, Verdicts, float, score::ScoreFold};
+use super::{
+    Flaky, Latency, Metrics, ResultFacts, Tries, Verdicts, WorkerFigures, float, score::ScoreFold,
+};
 use crate::{
     classification::Verdict,
     kind,
@@ -25,6 +27,8 @@ pub struct Fold<'j> {
     latencies: Vec<f64>,
     first_tokens: Vec<f64>,
     speeds: Vec<f64>,
+    /// What each worker did, and how long its calls took.
+    workers: BTreeMap<String, (WorkerFigures, Vec<f64>)>,
     /// The case whose repeats are coming in.
     current: Option<Current>,
     /// Counts of cases that belong together, by group.
@@ -62,6 +66,7 @@ impl<'j> Fold<'j> {
             latencies: Vec::new(),
             first_tokens: Vec::new(),
             speeds: Vec::new(),
+            workers: BTreeMap::new(),
             current: None,
             groups: BTreeMap::new(),
             lone: Vec::new(),
@@ -146,6 +151,16 @@ impl<'j> Fold<'j> {
             self.first_tokens.extend(outcome.ttft_ms.map(float));
             self.speeds.extend(outcome.tokens_per_second);
         }
+        if let Some(worker) = &outcome.worker {
+            if !self.workers.contains_key(worker) {
+                self.workers.insert(worker.clone(), Default::default());
+            }
+            if let Some((figures, latencies)) = self.workers.get_mut(worker) {
+                figures.results += 1;
+                figures.errors += u64::from(outcome.error.is_some());
+                latencies.extend(outcome.error.is_none().then(|| float(outcome.latency_ms)));
+            }
+        }
         let round = usize::try_from(outcome.repeat).unwrap_or(usize::MAX);
         if round >= self.rounds.len() {
             self.rounds.resize(round + 1, Verdicts::default());
@@ -202,6 +217,13 @@ impl<'j> Fold<'j> {
         metrics.latency = latency(&mut latencies);
         metrics.ttft = latency(&mut self.first_tokens);
         metrics.tokens_per_second = percentile(&mut self.speeds, 50.0);
+        metrics.workers = self
+            .workers
+            .into_iter()
+            .map(|(name, (figures, mut latencies))| {
+                (name, WorkerFigures { latency: latency(&mut latencies), ..figures })
+            })
+            .collect();
         metrics.figures = self.figures.finish();
         metrics.judges = self.judges.finish();
         metrics.scores =

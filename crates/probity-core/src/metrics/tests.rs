@@ -24,6 +24,7 @@ fn outcome(case_id: &str, repeat: u32, verdict: Verdict) -> ResultFacts {
         usage: Usage::default(),
         cost_usd: None,
         calls: 1,
+        worker: None,
         started_ms: 1000,
         elapsed_ms: 10,
         evidence: None,
@@ -150,4 +151,26 @@ fn asking_the_same_again_says_nothing_new_about_a_share_of_scores() {
 fn a_single_case_or_group_has_the_interval_of_its_values() {
     let values = [0.2, 0.35, 0.4, 0.55];
     assert_eq!(score_interval(&values, 1, Some("g")), score_interval(&values, 1, None));
+}
+
+#[test]
+fn a_slow_worker_is_seen() {
+    let judging = Judging::default();
+    let mut fold = Fold::new(&judging);
+    for (at, (worker, latency_ms)) in
+        [("a", 10), ("b", 900), ("a", 30), ("b", 700)].into_iter().enumerate()
+    {
+        let worker = Some(worker.to_owned());
+        let plain = outcome(&format!("case-{at}"), 0, Verdict::Pass);
+        fold.add(ResultFacts { latency_ms, worker, ..plain });
+    }
+    let failed = outcome("failed", 0, Verdict::Error);
+    let (worker, error) = (Some("b".to_owned()), Some(ErrorKind::Timeout));
+    fold.add(ResultFacts { error, worker, ..failed });
+    let workers = fold.finish().workers;
+    let shown: Vec<_> = workers
+        .iter()
+        .map(|(name, it)| (name.as_str(), it.results, it.errors, it.latency.map(|it| it.max)))
+        .collect();
+    assert_eq!(shown, [("a", 2, 0, Some(30.0)), ("b", 3, 1, Some(900.0))]);
 }

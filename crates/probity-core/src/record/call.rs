@@ -98,6 +98,9 @@ pub struct FailedAttempt {
     /// How long was waited before the next try; none if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_in_ms: Option<u64>,
+    /// The worker that made it, where it was not the run itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<String>,
 }
 
 /// Tokens, as the backend counted them or as they were estimated.

@@ -1,7 +1,7 @@
 //! Addresses of servers: whose they are, and how they may be shown.
 
 use percent_encoding::percent_decode_str;
-use reqwest::Url;
+use probity_http::Url;
 
 use crate::redact::Redactor;
 

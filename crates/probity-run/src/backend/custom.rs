@@ -13,11 +13,11 @@ use probity_core::{
     reply::Reply,
     request::{Need, Role, Sampling},
 };
+use probity_http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use probity_load::{
     suite::{CustomBody, CustomHttp, Method},
     template::{self, TemplateError},
 };
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
 use super::{
@@ -145,10 +145,10 @@ impl Custom {
         let url = self.filled_url(&vars)?;
         let headers = self.filled_headers(&vars)?;
         let method = match self.spec.method {
-            Method::Get => reqwest::Method::GET,
-            Method::Post => reqwest::Method::POST,
-            Method::Put => reqwest::Method::PUT,
-            Method::Patch => reqwest::Method::PATCH,
+            Method::Get => probity_http::Method::GET,
+            Method::Post => probity_http::Method::POST,
+            Method::Put => probity_http::Method::PUT,
+            Method::Patch => probity_http::Method::PATCH,
         };
         Ok(Outgoing { method, url: Cow::Owned(url), headers, body })
     }

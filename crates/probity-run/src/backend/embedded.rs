@@ -28,7 +28,7 @@ use serde_json::{Value, json};
 
 use super::{
     Ask, Failed, Reply,
-    silence::{is_silent, silence},
+    silence::{is_silent_about, silence},
 };
 
 /// A model that can be asked.
@@ -162,7 +162,7 @@ impl Embedded {
             CallError::new(ErrorKind::Timeout, format!("no answer within {}", Span(limit)))
         })?;
         let reply = self.reply(answer.map_err(|error| self.call_error(&error))?);
-        if is_silent(&reply) {
+        if is_silent_about(&reply, ask.request) {
             let silence = silence(&reply);
             let error = CallError { status: None, ..*silence.error };
             return Err(Failed { error: Box::new(error), ..silence });

@@ -3,6 +3,7 @@
 
 use std::{ffi::OsStr, path::Path, time::Duration};
 
+use probity_http::{Bytes, HeaderMap, Method, Request, Target};
 use probity_load::suite::{BackendKind, Way};
 use tokio::task::JoinSet;
 
@@ -34,12 +35,11 @@ pub async fn servers(
     for (service, url) in places(variable) {
         let (kind, spec) = (service.kind, service.dialect);
         let (_, list) = dialect::addresses(spec, &url, "");
-        let Ok(list) = list.parse() else { continue };
-        let request = client.to(&list).get(list).timeout(limit);
+        let client = address::parse(&list).and_then(|it| client.to(&it).ok());
+        let (Some(client), Ok(target)) = (client, Target::parse(&list)) else { continue };
+        let models = async move { listed(&client, &target).await };
         asked.spawn(async move {
-            let mut response = request.send().await.ok()?.error_for_status().ok()?;
-            let body = http::read_body(&mut response, http::LARGEST_BODY).await.ok()?;
-            let models = http::listed_models(&http::json_of(&body))?;
+            let models = tokio::time::timeout(limit, models).await.ok()??;
             let url = address::shown(&url).trim_end_matches('/').to_owned();
             Some(LocalServer { kind, url, models })
         });
@@ -47,6 +47,18 @@ pub async fn servers(
     let mut found: Vec<LocalServer> = asked.join_all().await.into_iter().flatten().collect();
     found.sort_by_key(|it| it.kind as usize);
     found
+}
+
+/// The models that a server lists, if it is one.
+async fn listed(client: &probity_http::Client, target: &Target) -> Option<Vec<String>> {
+    let (method, headers) = (Method::GET, HeaderMap::new());
+    let request = Request { method, target, headers, body: Bytes::new() };
+    let mut response = client.send(request).await.ok()?;
+    if !response.status().is_success() {
+        return None;
+    }
+    let body = http::read_body(&mut response, http::LARGEST_BODY).await.ok()?;
+    http::listed_models(&http::json_of(&body))
 }
 
 /// Where servers on this machine listen: what a variable says may be elsewhere. Of several kinds that listen at the same place, one is enough: they

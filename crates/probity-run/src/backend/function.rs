@@ -296,6 +296,7 @@ impl Function {
         let clean = || trouble.text(&self.redactor);
         let error = match trouble {
             Trouble::Error(text) => self.error(text),
+            Trouble::Fault(text) => CallError { permanent: true, ..self.error(text) },
             Trouble::NoTime => {
                 CallError::new(ErrorKind::Timeout, format!("no answer within {}", Span(limit)))
             }

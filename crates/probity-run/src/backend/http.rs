@@ -16,12 +16,12 @@ use probity_core::{
     case::TestCase,
     failure::ErrorKind,
     record::CallError,
-    request::{Need, Sampling},
+    request::{self, Need, Sampling},
 };
 use probity_grade::{Rules, errors::exhausted_for};
-use reqwest::{
-    Method, Response, Url,
-    header::{CONTENT_TYPE, HeaderMap},
+use probity_http::{
+    Method, Proxies, Request, Response, Settings, Target, Url,
+    header::{CONTENT_TYPE, HeaderMap, HeaderValue},
 };
 use serde_json::Value;
 use tokio::time::Instant;
@@ -32,24 +32,27 @@ use super::{
     dialect::{StreamSpec, Undecoded},
     language::{Language, Outgoing, Spoken},
     sigv4::{Signer, Unsigned},
-    silence::{is_silent, silence},
+    silence::{is_silent_about, silence},
     stream::{Listener, Misheard},
 };
-use crate::{clock::wall_ms, process, redact::Redactor};
-use errors::io_error;
+use crate::{apart::apart_if_long, clock::wall_ms, process, redact::Redactor};
 
 /// Largest answer that is read, in bytes.
 pub(super) const LARGEST_BODY: usize = 32 << 20;
 /// How long a connection is kept that nobody uses. Servers close theirs after five seconds, often, and a
 /// request that is on its way then costs a try.
 const IDLE: Duration = Duration::from_secs(4);
+/// How long it may take to connect.
+const CONNECT_LIMIT: Duration = Duration::from_secs(30);
 /// Largest error that is read, in bytes.
 const LARGEST_ERROR: usize = 64 << 10;
 
 /// A server.
 #[derive(Debug)]
 pub struct Http {
-    client: reqwest::Client,
+    client: probity_http::Client,
+    /// Where requests go, unless a question has an address of its own.
+    target: Option<Target>,
     language: Language,
     kind: &'static str,
     headers: HeaderMap,
@@ -88,46 +91,50 @@ pub struct HttpProbe {
 #[derive(Clone, Debug)]
 pub struct Client {
     /// To other machines, through the proxies that the environment names.
-    outside: reqwest::Client,
+    outside: probity_http::Client,
     /// To this machine, where a proxy elsewhere would find nothing, or something else.
-    loopback: reqwest::Client,
+    loopback: probity_http::Client,
 }
 
 impl Client {
-    pub(super) fn to(&self, url: &Url) -> reqwest::Client {
-        match address::is_loopback(url) {
-            true => self.loopback.clone(),
-            false => self.outside.clone(),
+    /// The one client that all backends share, which has so many calls in flight at most: as many connections are kept, or
+    /// those that are closed would have to be made again at once.
+    pub fn new(most_in_flight: usize) -> Self {
+        let settings = |proxies| Settings {
+            most_idle: most_in_flight,
+            idle_limit: IDLE,
+            connect_limit: CONNECT_LIMIT,
+            proxies,
+        };
+        Self {
+            outside: probity_http::Client::new(settings(Proxies::OfSystem)),
+            loopback: probity_http::Client::new(settings(Proxies::Unused)),
         }
     }
-}
 
-/// The one client that all backends share.
-pub fn client() -> Result<Client, reqwest::Error> {
-    use probity_model::client::client;
-    Ok(Client { outside: client(builder)?, loopback: client(|| builder().no_proxy())? })
-}
-
-/// Nothing is retried and no redirect is followed: a call that is not seen did not happen,
-/// and a key must not travel to another host.
-fn builder() -> reqwest::ClientBuilder {
-    reqwest::Client::builder()
-        .user_agent(concat!("probity/", env!("CARGO_PKG_VERSION")))
-        .redirect(reqwest::redirect::Policy::none())
-        .retry(reqwest::retry::never())
-        .tcp_nodelay(true)
-        .connect_timeout(Duration::from_secs(30))
-        .pool_max_idle_per_host(1024)
-        .pool_idle_timeout(IDLE)
+    /// The connections to a server. Certificates are read only if it needs any.
+    pub(super) fn to(&self, url: &Url) -> Result<probity_http::Client, probity_http::Error> {
+        let client = match address::is_loopback(url) {
+            true => &self.loopback,
+            false => &self.outside,
+        };
+        client.prepare(&Target::new(url)?)?;
+        Ok(client.clone())
+    }
 }
 
 impl Http {
     /// A server that is asked through a client.
-    pub(super) fn new(client: reqwest::Client, config: HttpConfig, rules: &'static Rules) -> Self {
+    pub(super) fn new(
+        client: probity_http::Client,
+        config: HttpConfig,
+        rules: &'static Rules,
+    ) -> Self {
         let HttpConfig { language, kind, mut headers, signer, redactor } = config;
-        headers.insert(CONTENT_TYPE, reqwest::header::HeaderValue::from_static("application/json"));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let target = Url::parse(language.url()).ok().and_then(|it| Target::new(&it).ok());
         let refuses_schemas = AtomicBool::new(false);
-        Self { client, language, kind, headers, signer, redactor, rules, refuses_schemas }
+        Self { client, target, language, kind, headers, signer, redactor, rules, refuses_schemas }
     }
 
     /// Where it is.
@@ -180,15 +187,16 @@ impl Http {
 
     /// Whether the server answers at all, whatever it says.
     async fn greet(&self) -> Result<(), CallError> {
-        let request = self.client.request(Method::OPTIONS, self.url());
-        request.send().await.map(drop).map_err(|error| self.unreachable(&error))
+        let (method, headers) = (Method::OPTIONS, HeaderMap::new());
+        let sent = self.send(method, self.url(), headers, Vec::new()).await;
+        sent.map(drop).map_err(|error| self.unreachable(&error))
     }
 
     async fn list_models(&self, spoken: &Spoken) -> Result<Vec<String>, CallError> {
         let url = &spoken.models_url;
         let headers = self.request_headers(&Method::GET, url, HeaderMap::new(), &[])?;
-        let request = self.client.get(url).headers(headers);
-        let mut response = request.send().await.map_err(|error| self.unreachable(&error))?;
+        let sent = self.send(Method::GET, url, headers, Vec::new()).await;
+        let mut response = sent.map_err(|error| self.unreachable(&error))?;
         let status = response.status();
         // Some servers list hundreds of models, each at length.
         let body = read_body(&mut response, LARGEST_BODY).await;
@@ -247,6 +255,11 @@ impl Http {
         }
     }
 
+    /// Whether requests are made of more of a case than what it asks.
+    pub(super) fn is_told_of_cases(&self) -> bool {
+        matches!(self.language, Language::Custom(_))
+    }
+
     /// What a case brings into a request beside what it asks, where that can be anything.
     pub(super) fn own_values(&self, case: &TestCase) -> Option<Value> {
         match &self.language {
@@ -257,16 +270,11 @@ impl Http {
 
     async fn exchange(&self, ask: &Ask<'_>) -> Result<Reply, Failed> {
         let Outgoing { method, url, headers, body } = self.language.outgoing(ask)?;
-        let sent = body.as_deref().unwrap_or_default();
-        let headers = self.request_headers(&method, &url, headers, sent)?;
-        let request = self.client.request(method, &*url).headers(headers);
-        let request = match body {
-            Some(body) => request.body(body),
-            None => request,
-        };
+        let body = body.unwrap_or_default();
+        let headers = self.request_headers(&method, &url, headers, &body)?;
         let began = Instant::now();
-        let mut response = request.send().await.map_err(|error| {
-            let is_call = !io_error(&error).is_some_and(process::is_out_of_files);
+        let mut response = self.send(method, &url, headers, body).await.map_err(|error| {
+            let is_call = !error.io_error().is_some_and(process::is_out_of_files);
             Failed { is_call, ..self.unreachable(&error).into() }
         })?;
         let status = response.status();
@@ -284,8 +292,25 @@ impl Http {
             return Err(self.refused(status, response.headers(), &text).into());
         }
         let body = body.map_err(|error| self.broken_off(error, most))?;
-        let decoded = self.language.decode(without_mark(&body), ask);
-        self.answered(decoded, &response, &body)
+        apart_if_long(body.len(), || {
+            let decoded = self.language.decode(without_mark(&body), ask);
+            self.answered(ask.request, decoded, &response, &body)
+        })
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        url: &str,
+        headers: HeaderMap,
+        body: Vec<u8>,
+    ) -> Result<Response, probity_http::Error> {
+        let target = match &self.target {
+            Some(target) if url == self.url() => Cow::Borrowed(target),
+            Some(_) | None => Cow::Owned(Target::parse(url)?),
+        };
+        let request = Request { method, target: &target, headers, body: body.into() };
+        self.client.send(request).await
     }
 
     /// The headers of a request: those of every request, its own, and its signature.
@@ -335,7 +360,7 @@ impl Http {
                 Ok(true) => drop(first_token.get_or_insert_with(|| began.elapsed())),
                 Ok(false) => {}
                 Err(Misheard { why, event }) => {
-                    return self.answered(Err(why), response, event.as_bytes());
+                    return self.answered(ask.request, Err(why), response, event.as_bytes());
                 }
             }
         }
@@ -344,29 +369,30 @@ impl Http {
             (Some(Ok(reply)), _) => {
                 drain(response).await;
                 let reply = Reply { latency, first_token, ..reply };
-                self.answered(Ok(reply), response, &[])
+                self.answered(ask.request, Ok(reply), response, &[])
             }
             (Some(Err(Misheard { why, event })), _) => {
-                self.answered(Err(why), response, event.as_bytes())
+                self.answered(ask.request, Err(why), response, event.as_bytes())
             }
             (None, Some(body)) => {
                 let decoded = self.language.decode(without_mark(&body), ask);
-                self.answered(decoded, response, &body)
+                self.answered(ask.request, decoded, response, &body)
             }
-            (None, None) => self.answered(Err(Undecoded::Cut), response, &[]),
+            (None, None) => self.answered(ask.request, Err(Undecoded::Cut), response, &[]),
         }
     }
 
     /// What the body of an answer comes to.
     fn answered(
         &self,
+        request: &request::Request,
         decoded: Result<Reply, Undecoded>,
         response: &Response,
         body: &[u8],
     ) -> Result<Reply, Failed> {
         let (status, headers) = (response.status(), response.headers());
         match decoded.map(Reply::with_reasoning_apart) {
-            Ok(reply) if is_silent(&reply) => Err(silence(&reply)),
+            Ok(reply) if is_silent_about(&reply, request) => Err(silence(&reply)),
             Ok(reply) => Ok(self.presented(reply, headers)),
             Err(Undecoded::Error) => {
                 Err(self.refused(status, headers, &String::from_utf8_lossy(body)).into())
@@ -440,7 +466,7 @@ async fn drain(response: &mut Response) {
 
 pub(super) enum BodyError {
     TooLarge,
-    Broken(reqwest::Error),
+    Broken(probity_http::Error),
 }
 
 /// Reads a body up to a size. Of a body that breaks off, or is larger, nothing is used.

@@ -7,7 +7,7 @@ use probity_core::{
     reply::Reply,
     request::{Need, Request, ResponseFormat, Sampling},
 };
-use reqwest::{Method, header::HeaderMap};
+use probity_http::{Method, header::HeaderMap};
 use serde_json::{Map, Value};
 
 use super::{

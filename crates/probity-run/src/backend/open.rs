@@ -5,20 +5,23 @@ mod custom;
 mod function;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     ffi::{OsStr, OsString},
     path::{Path, PathBuf},
 };
 
 use probity_core::{record::InputDigest, request::Sampling};
 use probity_grade::Rules;
+use probity_http::{
+    Error, Url,
+    header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue},
+};
 use probity_load::{
     function::split_name,
     settings::Settings,
     suite::{BackendConfig, BackendKind, Output, SandboxedProgram, Way},
     template,
 };
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use serde_json::json;
 
 use super::{
@@ -36,7 +39,11 @@ use crate::{
     redact::Redactor,
 };
 
+/// What stands for the value of a variable that workers have.
+const ELSEWHERE: &str = "elsewhere";
+
 /// What all backends of a run have in common.
+#[derive(Clone, Copy)]
 pub struct BackendFactory<'a> {
     /// The client that asks servers.
     pub client: &'a Client,
@@ -162,6 +169,15 @@ pub enum BackendError {
         /// Its kind.
         kind: &'static str,
     },
+    /// No connection to it can be made, ever.
+    #[error("backend `{backend}` cannot be connected to: the certificates to trust cannot be used")]
+    NoClient {
+        /// The backend.
+        backend: String,
+        /// Why not.
+        #[source]
+        source: probity_http::Error,
+    },
     /// Its address is not one.
     #[error("`{url}` of backend `{backend}` is not the URL of a server")]
     BadUrl {
@@ -194,6 +210,11 @@ impl BackendError {
             | Self::BadHeaderName { .. }
             | Self::NoEmbeddings { .. }
             | Self::NoReranking { .. } => None,
+            Self::NoClient { .. } => {
+                let hint =
+                    "`SSL_CERT_FILE` and `SSL_CERT_DIR` say which are trusted, if they are set";
+                Some(hint.to_owned())
+            }
             Self::Recording(_) => Some("`probity run --record FILE` makes one".to_owned()),
             Self::BadHeader { .. } => Some("is there a line break in it?".to_owned()),
             Self::BadUrl { .. } => {
@@ -295,6 +316,49 @@ impl BackendFactory<'_> {
         Ok(Backend { model: Some(model), reports_cost: true, ..backend })
     }
 
+    /// A backend that workers ask: keys and credentials may be theirs alone, and so may the model of one that is `embedded`.
+    pub fn open_elsewhere(
+        &self,
+        config: &BackendConfig,
+        open: fn(&BackendFactory<'_>, &BackendConfig) -> Result<Backend, BackendError>,
+    ) -> Result<Backend, BackendError> {
+        let mut variables = self.variables.clone();
+        let mut lacking = BTreeSet::new();
+        loop {
+            let factory = BackendFactory { variables: &variables, ..*self };
+            let names: Vec<String> = match open(&factory, config) {
+                Ok(backend) => {
+                    let most = || self.settings.max_concurrency;
+                    let max_concurrency = config.max_concurrency.unwrap_or_else(most);
+                    return Ok(Backend { max_concurrency, ..backend });
+                }
+                Err(
+                    BackendError::NoKey { variable, .. }
+                    | BackendError::Program(ProgramError::NoKey { variable, .. }),
+                ) => vec![variable],
+                Err(BackendError::NoCredentials { .. }) => {
+                    aws::CREDENTIALS.iter().map(|it| (*it).to_owned()).collect()
+                }
+                Err(BackendError::Embedded { .. }) => {
+                    let not_applied = embedded::ignored(&config.sampling);
+                    let backend = factory.backend(config, Wire::Elsewhere, None, not_applied);
+                    let most = self.settings.max_concurrency;
+                    let max_concurrency = config.max_concurrency.unwrap_or(most);
+                    return Ok(Backend { reports_cost: true, max_concurrency, ..backend });
+                }
+                Err(error) => return Err(error),
+            };
+            for name in names {
+                // One that is lacking all the same would be so for ever.
+                if !lacking.insert(name.clone()) {
+                    let backend = config.name.clone();
+                    return Err(BackendError::NoKey { backend, variable: name });
+                }
+                variables.insert(name.into(), ELSEWHERE.into());
+            }
+        }
+    }
+
     fn concurrency(&self, config: &BackendConfig) -> u64 {
         let usual = || default_concurrency(config.kind, self.settings);
         config.max_concurrency.unwrap_or_else(usual)
@@ -336,6 +400,27 @@ impl BackendFactory<'_> {
             #[cfg(all(feature = "simulated", not(test)))]
             simulated: None,
         }
+    }
+
+    /// The connections to a server.
+    fn client_to(
+        &self,
+        config: &BackendConfig,
+        url: &Url,
+    ) -> Result<probity_http::Client, BackendError> {
+        let backend = || config.name.clone();
+        self.client.to(url).map_err(|source| match &source {
+            Error::Address(_) => {
+                let url = address::without_secrets(url.as_str());
+                BackendError::BadUrl { backend: backend(), url }
+            }
+            Error::Tls(_)
+            | Error::Connect(_)
+            | Error::Exchange(_)
+            | Error::Body(_)
+            | Error::Packed(_)
+            | Error::Silence => BackendError::NoClient { backend: backend(), source },
+        })
     }
 
     /// What makes two calls with the same prompt different calls.
@@ -459,7 +544,7 @@ impl BackendFactory<'_> {
         let url = if config.stream { (dialect.stream.endpoint)(&url) } else { url };
         let language = Language::Dialect(Box::new(Spoken { settings, fields, url, models_url }));
         let http = HttpConfig { language, kind, headers, signer, redactor };
-        let wire = Wire::Http(Http::new(self.client.to(&parsed), http, self.rules));
+        let wire = Wire::Http(Http::new(self.client_to(config, &parsed)?, http, self.rules));
         let vendor = is_official.then_some(service.prices);
         let backend = self.backend(config, wire, vendor, not_applied);
         Ok(Backend {

@@ -7,7 +7,7 @@ use std::fmt;
 use data_encoding::HEXLOWER;
 use jiff::Timestamp;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-use reqwest::{
+use probity_http::{
     Method, Url,
     header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, InvalidHeaderValue},
 };

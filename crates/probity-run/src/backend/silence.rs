@@ -1,6 +1,11 @@
 //! Replies in which nothing is said.
 
-use probity_core::{failure::ErrorKind, record::CallError, reply::Reply};
+use probity_core::{
+    failure::ErrorKind,
+    record::CallError,
+    reply::Reply,
+    request::{Request, Role},
+};
 
 use super::Failed;
 
@@ -33,6 +38,13 @@ pub(super) fn is_silent(reply: &Reply) -> bool {
         SPEECHLESS.iter().any(|word| reason.contains(word))
     };
     reply.is_empty() && !explained()
+}
+
+/// The same of the answer to a request. A model that has just been told what its tools did may have nothing to add: it is
+/// done, and would say nothing again.
+pub(super) fn is_silent_about(reply: &Reply, request: &Request) -> bool {
+    let is_told = request.messages.last().is_some_and(|it| it.role == Role::Tool);
+    !is_told && is_silent(reply)
 }
 
 /// The error that silence is. It was paid for.

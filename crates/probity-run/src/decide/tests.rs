@@ -81,6 +81,7 @@ fn at_the_end(lane: &Lane, verdicts: &[Verdict]) -> GateStatus {
             usage: Usage::default(),
             cost_usd: None,
             calls: 1,
+            worker: None,
             started_ms: 0,
             elapsed_ms: 1,
             evidence: None,

@@ -11,7 +11,7 @@ use std::{
 };
 
 use probity_core::{record::CallError, selection::Selection};
-use probity_grade::contest::Entry;
+use probity_grade::internal::contest::Entry;
 use tokio::sync::oneshot;
 
 /// The part of a task in each comparison of its case, or why it has none.
@@ -83,6 +83,11 @@ impl Groups {
     pub(super) fn join(&mut self, key: GroupKey, lane: usize, waiting: Waiting) {
         self.all.entry(key.clone()).or_default().waiting.insert(lane, waiting);
         self.touched.insert(key);
+    }
+
+    /// Whether no case is compared now, as in most runs.
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
     }
 
     /// The case is over for a lane, however it ended.

@@ -1,5 +1,6 @@
 //! How a case asks: with retries, limits, permits of the loop, and the cache.
 
+mod carrying;
 mod embedding;
 mod executing;
 mod reranking;
@@ -7,12 +8,13 @@ mod reranking;
 use std::{sync::Arc, time::Duration};
 
 use probity_core::{
+    event::CaseKey,
     failure::ErrorKind,
     record::{Aborted, Asked, CacheKind, CallError, FailedAttempt, InputDigest, Source, Usage},
     request::Request,
     span::Span,
 };
-use probity_grade::{
+use probity_grade::internal::{
     again::scorer_role,
     script::{Scorer, ScorerCall, ScorerInput},
 };
@@ -32,6 +34,7 @@ use crate::{
     grade::{Account, Spent, millis},
     retry::{self, Situation},
 };
+use carrying::{CaseName, Made};
 use embedding::Vector;
 pub(super) use embedding::Vectors;
 
@@ -61,6 +64,8 @@ pub(crate) enum Target {
 #[derive(Debug)]
 pub(crate) struct Handle {
     serial: u64,
+    /// What its calls are named after.
+    name: CaseName,
     pub(crate) subject: BackendRef,
     pub(crate) judges: Vec<BackendRef>,
     embedder: Option<BackendRef>,
@@ -76,6 +81,8 @@ pub(crate) struct Handle {
     permit: bool,
     began: Instant,
     deadline: Instant,
+    /// How long workers could not be reached, as far as the deadline knows.
+    paused: Duration,
     spent: Spent,
     /// Every question so far.
     asked: Vec<Asked>,
@@ -100,6 +107,15 @@ pub(super) struct Parties {
     pub(super) reranker: Option<BackendRef>,
     pub(super) user: Option<BackendRef>,
     /// What its lane is called within the runner.
+    pub(super) lane: String,
+}
+
+/// Which case it is.
+#[derive(Debug)]
+pub(super) struct Whose {
+    pub(super) serial: u64,
+    pub(super) key: CaseKey,
+    /// The name of its lane.
     pub(super) lane: String,
 }
 
@@ -144,7 +160,8 @@ pub(crate) struct Query<'a> {
 
 impl Handle {
     /// The loop spawns a case with a permit for its first call.
-    pub(super) fn new(serial: u64, parties: Parties, shared: Arc<Shared>, about: About) -> Self {
+    pub(super) fn new(whose: Whose, parties: Parties, shared: Arc<Shared>, about: About) -> Self {
+        let Whose { serial, key, lane: lane_name } = whose;
         let Parties { subject, judges, embedder, reranker, user, lane } = parties;
         let began = Instant::now();
         let deadline = began + shared.settings.timeouts.case;
@@ -152,6 +169,8 @@ impl Handle {
         let spent = Spent { started_ms: now_ms(), limit, ..Spent::default() };
         Self {
             serial,
+            name: CaseName::new(key, lane_name),
+            paused: shared.executor.paused(),
             subject,
             judges,
             embedder,
@@ -298,7 +317,10 @@ impl Handle {
             return self.rerank(number, call, query.as_deref(), input).await;
         }
         let began = Instant::now();
-        let scored = self.shared.scorers.score(call, input, self.deadline).await;
+        let scored = match self.carry_score(call, input).await {
+            Some(scored) => scored,
+            None => self.shared.scorers.score(call, input, self.deadline).await,
+        };
         self.asked.push(Asked {
             role: scorer_role(number),
             turn: None,
@@ -369,6 +391,7 @@ impl Handle {
         if let Some(reply) = known {
             if target == Target::Subject {
                 self.spent.latency = reply.latency.unwrap_or_default();
+                self.spent.worker = None;
             }
             self.spent.usage = self.spent.usage.plus(reply.usage);
             return Ok(reply);
@@ -450,7 +473,16 @@ impl Handle {
         let message = Message::Wants { serial, backend, deadline, grant };
         self.shared.to_loop.send(message).map_err(|_| interrupted())?;
         let limit = Span(self.shared.settings.timeouts.case);
-        let (kind, message) = match timeout_at(deadline, granted).await {
+        let mut granted = granted;
+        let answer = loop {
+            let deadline = self.deadline;
+            match timeout_at(deadline, &mut granted).await {
+                // What was waited because of the way to the workers is not the case's.
+                Err(_) if self.forgive_pause() => {}
+                answer => break answer,
+            }
+        };
+        let (kind, message) = match answer {
             Ok(Ok(Grant::Go)) => return Ok(()),
             Ok(Ok(Grant::NoBudget)) => return Err(Unanswered::Aborted(Aborted::Budget)),
             Ok(Err(_)) => return Err(interrupted()),
@@ -470,7 +502,7 @@ impl Handle {
         Err(Unanswered::Failed { error: CallError::new(kind, message), backend })
     }
 
-    /// Makes one call and reports it.
+    /// Makes one call, here or through a worker, and reports it.
     async fn call(
         &mut self,
         party: &BackendRef,
@@ -483,11 +515,19 @@ impl Handle {
         let left = self.deadline.saturating_duration_since(began);
         // In whole milliseconds, since it is shown.
         let limit = backend.timeout.min(Duration::from_millis(millis(left)));
-        let to_loop = Some(&self.shared.to_loop);
+        let to_loop = Some(self.shared.to_loop.clone());
         let mut report = Report { serial: self.serial, backend: *at, began, calls: 1, to_loop };
-        let answer = match limit.is_zero() {
-            false => backend.ask(ask, limit).await,
-            true => Err(CallError::new(ErrorKind::Timeout, "no time is left for the case").into()),
+        let mut made = Made::default();
+        let answer = match (limit.is_zero(), self.carrier(party)) {
+            (false, None) => backend.ask(ask, limit).await,
+            (false, Some(carrier)) => {
+                let (answer, by) = self.carry(&carrier, party, ask, limit).await;
+                made = by;
+                answer
+            }
+            (true, _) => {
+                Err(CallError::new(ErrorKind::Timeout, "no time is left for the case").into())
+            }
         };
         let case_limit = self.shared.settings.timeouts.case;
         let answer = answer.map_err(|failed| match limit < backend.timeout && !limit.is_zero() {
@@ -496,11 +536,11 @@ impl Handle {
         });
         let latency = match &answer {
             Ok(Reply { latency: Some(latency), .. }) => *latency,
-            Ok(_) | Err(_) => began.elapsed(),
+            Ok(_) | Err(_) => made.took.unwrap_or_else(|| began.elapsed()),
         };
         let is_call = answer.as_ref().map_or_else(|failed| failed.is_call, |_| true);
         self.spent.calls += u32::from(is_call && !backend.is_replay());
-        report.calls = u64::from(is_call);
+        report.calls = u64::from(is_call && !made.taken_over) + made.lost;
         if target == Target::Subject {
             self.spent.latency = latency;
         }
@@ -515,6 +555,9 @@ impl Handle {
         self.spent.cost_usd = sum(self.spent.cost_usd, cost);
         match answer {
             Ok(reply) => {
+                if target == Target::Subject {
+                    self.spent.worker = made.worker;
+                }
                 report.send(
                     usage,
                     cost,
@@ -550,6 +593,7 @@ impl Handle {
                     error: error.clone(),
                     latency_ms: millis(latency),
                     retry_in_ms: wait.map(millis),
+                    worker: made.worker,
                 };
                 self.spent.failures.push(failure.clone());
                 report.send(usage, cost, CallOutcome::Failed(failure));
@@ -605,15 +649,15 @@ pub(crate) fn cached(text: &str) -> Option<Reply> {
 }
 
 /// Tells the loop of a call that was made, also of one that is dropped halfway.
-struct Report<'a> {
+struct Report {
     serial: u64,
     backend: usize,
     began: Instant,
     calls: u64,
-    to_loop: Option<&'a mpsc::UnboundedSender<Message>>,
+    to_loop: Option<mpsc::UnboundedSender<Message>>,
 }
 
-impl Report<'_> {
+impl Report {
     fn send(&mut self, usage: Usage, cost_usd: Option<f64>, outcome: CallOutcome) {
         let Some(to_loop) = self.to_loop.take() else { return };
         let Self { serial, backend, began, calls, .. } = *self;
@@ -623,7 +667,7 @@ impl Report<'_> {
     }
 }
 
-impl Drop for Report<'_> {
+impl Drop for Report {
     fn drop(&mut self) {
         self.send(Usage::default(), None, CallOutcome::Abandoned);
     }

@@ -172,6 +172,9 @@ impl Engine {
 
     /// Has cases go on for which the answers of all lanes are there: the first of them leads.
     pub(super) fn seat_groups(&mut self) {
+        if self.groups.is_empty() {
+            return;
+        }
         let lanes = &self.lanes;
         let of_runner = |runner: usize| {
             (0..lanes.len()).filter(|at| lanes[*at].runner == runner).collect::<Vec<_>>()

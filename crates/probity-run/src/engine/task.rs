@@ -8,7 +8,7 @@ use probity_core::{
     kind::Evidence,
     record::{Aborted, CacheKind, CallError, CaseRecord, FailedAttempt, Usage},
 };
-use probity_grade::judge::{Interview, Next};
+use probity_grade::internal::judge::{Interview, Next};
 use probity_load::settings::Settings;
 use tokio::{
     sync::{mpsc, oneshot},
@@ -21,6 +21,7 @@ use super::{
 };
 use crate::{
     backend::{Answers, CacheAccess, Reply},
+    carrier::Executor,
     grade::{self, Received},
     interview::Hearing,
     sandbox,
@@ -39,6 +40,8 @@ pub(super) enum Message {
     Meets { serial: u64, entries: Entries, duty: oneshot::Sender<Duty> },
     /// A call came back.
     Called(Box<Called>),
+    /// A worker was lost with a call, which another one made.
+    Lost { serial: u64, failure: FailedAttempt },
 }
 
 /// The loop's answer to a task that wants to make a call.
@@ -109,6 +112,9 @@ pub(super) struct Shared {
     pub(super) sandbox: sandbox::Shared,
     /// Embeddings of expected texts.
     pub(super) vectors: Vectors,
+    pub(super) run_id: Arc<str>,
+    /// Where calls are carried out.
+    pub(super) executor: Executor,
     /// Not bounded: each task waits for the answer to its message, or sends its last.
     pub(super) to_loop: mpsc::UnboundedSender<Message>,
 }

@@ -149,6 +149,7 @@ fn script(backend: &Backend) -> &Scripted {
         | Wire::Function(_)
         | Wire::Embedded(_)
         | Wire::Replay(_)
+        | Wire::Elsewhere
         | Wire::Echo => {
             unreachable!("these tests make scripted backends only")
         }
@@ -234,6 +235,7 @@ fn plan(backends: &[Arc<Backend>], settings: Settings, repeat: u32) -> Plan {
         ledger: None,
         cache: None,
         access: crate::backend::CacheAccess::default(),
+        executor: crate::carrier::Executor::Local,
     }
 }
 
@@ -485,6 +487,9 @@ fn check_stream(events: &[Event]) {
             Event::RunStarted { .. }
             | Event::RunFinished { .. }
             | Event::BackendPaused { .. }
+            | Event::WorkersPaused { .. }
+            | Event::WorkersResumed { .. }
+            | Event::WorkersSeen(_)
             | Event::BackendTripped { .. } => {}
         }
     }

@@ -19,7 +19,7 @@ use probity_core::{
 };
 use probity_grade::{
     Expectation,
-    agent::{Action, Said, instructions, read},
+    internal::agent::{Action, Said, instructions, read},
 };
 use probity_load::suite::{AgentConfig, RunnerConfig};
 

@@ -11,7 +11,7 @@ use probity_core::{
     record::CallError,
     request::{Message, Role},
 };
-use probity_grade::{
+use probity_grade::internal::{
     again::rubric_role,
     judge::{Inquiry, Shown, Talk},
 };

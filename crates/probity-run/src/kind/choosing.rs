@@ -17,8 +17,10 @@ use probity_core::{
 };
 use probity_grade::{
     Expectation,
-    again::fallback_role,
-    routing::{RoutingExpectation, says_yes},
+    internal::{
+        again::fallback_role,
+        routing::{RoutingExpectation, says_yes},
+    },
 };
 use probity_load::{
     skill::{Library, Skill},

@@ -16,7 +16,7 @@ use probity_core::{
     record::{Aborted, CacheKind, CallError, InputDigest, SkillsInfo},
     request::Request,
 };
-use probity_grade::judge::{Judgement, Marked, Question};
+use probity_grade::internal::judge::{Judgement, Marked, Question};
 use probity_load::{
     skill::{Library, Skill},
     suite::RunnerConfig,

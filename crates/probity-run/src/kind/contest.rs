@@ -8,7 +8,7 @@ use probity_core::{
     criteria::{Assertion, AssertionTest},
     selection::Selection,
 };
-use probity_grade::{
+use probity_grade::internal::{
     again::contest_role,
     contest::{Contest, Draw, Entry, Order},
 };

@@ -12,7 +12,7 @@ use probity_sandbox::{
     world::{self, Content, File, Prepared},
 };
 
-use super::{Ground, chain};
+use super::{Ground, chain, trust};
 
 /// Bytes of an output or of a file that are recorded.
 const KEPT: usize = 256 << 10;
@@ -90,24 +90,35 @@ fn in_world(
         Some(answer) => write(&mut session, answer, &limits)?,
         None => Vec::new(),
     };
-    execute_in(&mut session, prepared, call, &given)
+    execute_in(&mut session, prepared, call, Before { given, ..Before::default() })
 }
 
-/// Executes the command of a call, and looks at the paths that it names. What was `given` to the world before is no change.
+/// What happened in a world before a command of the case is executed there.
+#[derive(Default)]
+pub(super) struct Before {
+    /// What the case put there, which is no change.
+    pub(super) given: Vec<Change>,
+    /// What a model has left behind, if one was at work.
+    pub(super) left: Option<Vec<Change>>,
+}
+
+/// Executes the command of a call, and looks at the paths that it names.
 pub(super) fn execute_in(
     session: &mut Session<'_>,
     prepared: &Prepared,
     call: &ExecutionCall,
-    given: &[Change],
+    before: Before,
 ) -> Result<ExecutedIn, String> {
+    let Before { given, left } = before;
     let time = call.timeout.duration();
     let limits = Limits { time, cpu: time, ..Limits::default() };
+    let mut argv = ["bash", "-c", &call.command].map(str::to_owned).to_vec();
+    if let Some(left) = &left {
+        argv.splice(..0, trust::surroundings(prepared, left));
+    }
     let command = match &call.stdin {
-        None => Command::Shell(call.command.clone()),
-        Some(stdin) => Command::Fed {
-            argv: ["bash", "-c", &call.command].map(str::to_owned).to_vec(),
-            stdin: stdin.clone(),
-        },
+        None => Command::Argv(argv),
+        Some(stdin) => Command::Fed { argv, stdin: stdin.clone() },
     };
     let came = session.execute(&command, None, &limits).map_err(|error| error.to_string())?;
     let looks: Vec<String> = call.looks.iter().map(|it| whole(it, &prepared.directory)).collect();
@@ -117,7 +128,8 @@ pub(super) fn execute_in(
     };
     let found = looks.into_iter().zip(seen).map(|(path, look)| found(path, look));
     let paths: BTreeMap<String, PathFound> = call.looks.iter().cloned().zip(found).collect();
-    record(prepared, came, paths, given)
+    let forged = left.as_deref().and_then(trust::forged);
+    Ok(ExecutedIn { forged, ..record(prepared, came, paths, &given)? })
 }
 
 /// Writes the code of the reply, and says what that changes.
@@ -145,8 +157,12 @@ fn record(
     paths: BTreeMap<String, PathFound>,
     given: &[Change],
 ) -> Result<ExecutedIn, String> {
-    let Execution { end, stdout, stderr, changes, refused, took_us, began: _ } = came;
-    let changes: Vec<_> = changes.into_iter().filter_map(|it| since(it, given)).collect();
+    let Execution { end, stdout, stderr, changes, ended: _, refused, took_us, began: _ } = came;
+    // What is as it was before it was given is no change of the world: the command has taken it away again.
+    let is_back = |it: &&Change| !changes.iter().any(|now| now.path == it.path);
+    let taken: Vec<Change> = given.iter().filter(is_back).map(undone).collect();
+    let changes: Vec<_> =
+        changes.into_iter().chain(taken).filter_map(|it| since(it, given)).collect();
     // A change that is missing would be taken for none.
     if changes.len() > MOST_CHANGES {
         return Err(format!("{} paths are different, more than can be judged", changes.len()));
@@ -165,8 +181,14 @@ fn record(
         paths,
         changes,
         refused,
+        forged: None,
         took_ms: took_us / 1000,
     })
+}
+
+/// The path as it was before the world was given something.
+fn undone(given: &Change) -> Change {
+    Change { after: given.before.clone(), ..given.clone() }
 }
 
 /// What has changed since the world was given what the case puts into it. A new time or owner alone is no change.
@@ -190,7 +212,7 @@ fn entry(found: execution::Entry) -> Entry {
         EntryKind::File { digest, size: _ } => PathKind::File { digest },
         EntryKind::Directory => PathKind::Directory,
         EntryKind::Link { target } => PathKind::Link { target },
-        EntryKind::Special => PathKind::Special,
+        EntryKind::Special { what: _ } => PathKind::Special,
     };
     Entry { kind, mode: FileMode(found.mode & 0o7777) }
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use probity_sandbox::{Command, Limits, Sandbox, execution::End, world::Prepared};
-use probity_shell::{Script, mentions::Mentions};
+use probity_shell::{Script, internal::mentions::Mentions};
 
 /// How long a program may take to say its version.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -6,10 +6,15 @@ use std::{
 };
 
 use probity_core::execution::{Executed, ExecutionCall};
-use probity_sandbox::{Command, Execution, Limits, Session, Stopper, world::Prepared};
+use probity_sandbox::{
+    Command, Execution, Limits, Session, Stopper, execution::Change, world::Prepared,
+};
 use tokio::sync::oneshot;
 
-use super::{Ground, call::execute_in};
+use super::{
+    Ground,
+    call::{Before, execute_in},
+};
 
 /// A world in which commands find what the ones before them left. It has a thread of its own, since each of them takes its
 /// time. Whoever drops it ends what runs there.
@@ -45,7 +50,9 @@ impl Visit {
             Err(why) => drop(ready.send(Err(why))),
             Ok((prepared, mut session)) => {
                 if ready.send(Ok(session.stopper())).is_ok() {
-                    heard.iter().for_each(|it| fulfil(it, &ground, &prepared, &mut session));
+                    let mut left = Vec::new();
+                    let place = Place { ground: &ground, prepared: &prepared };
+                    heard.iter().for_each(|it| place.fulfil(it, &mut session, &mut left));
                 }
             }
         });
@@ -103,24 +110,44 @@ fn command(argv: Vec<String>, stdin: Option<String>) -> Command {
     }
 }
 
-fn fulfil(wish: Wish, ground: &Ground, prepared: &Prepared, session: &mut Session<'_>) {
-    // Whoever has gone waits for nothing.
-    match wish {
-        Wish::Execute { argv, stdin, limits, waiting } => {
-            let came = session.execute(&command(argv, stdin), None, &limits);
-            drop(waiting.send(came.map_err(|failure| failure.to_string())));
+/// Where wishes are fulfilled.
+struct Place<'p> {
+    ground: &'p Ground,
+    prepared: &'p Prepared,
+}
+
+impl Place<'_> {
+    /// Does what is wished. `left` is what is different since the visit began.
+    fn fulfil(&self, wish: Wish, session: &mut Session<'_>, left: &mut Vec<Change>) {
+        // Whoever has gone waits for nothing.
+        match wish {
+            Wish::Execute { argv, stdin, limits, waiting } => {
+                let came = session.execute(&command(argv, stdin), None, &limits);
+                if let Ok(came) = &came {
+                    left.clone_from(&came.changes);
+                }
+                drop(waiting.send(came.map_err(|failure| failure.to_string())));
+            }
+            Wish::Judge { call, waiting } => {
+                let before = Before { left: Some(left.clone()), ..Before::default() };
+                drop(waiting.send(self.judge(&call, before, session)));
+            }
         }
-        Wish::Judge { call, waiting } => {
-            let came = execute_in(session, prepared, &call, &[]).and_then(|world| {
-                let sandbox = ground.open()?;
-                Ok(Executed {
-                    call: call.digest(),
-                    means: sandbox.means().to_string(),
-                    tools: ground.versions.of(&call.command, sandbox, prepared),
-                    worlds: vec![world],
-                })
-            });
-            drop(waiting.send(came));
-        }
+    }
+
+    fn judge(
+        &self,
+        call: &ExecutionCall,
+        before: Before,
+        session: &mut Session<'_>,
+    ) -> Result<Executed, String> {
+        let world = execute_in(session, self.prepared, call, before)?;
+        let sandbox = self.ground.open()?;
+        Ok(Executed {
+            call: call.digest(),
+            means: sandbox.means().to_string(),
+            tools: self.ground.versions.of(&call.command, sandbox, self.prepared),
+            worlds: vec![world],
+        })
     }
 }

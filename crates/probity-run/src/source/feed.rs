@@ -6,11 +6,11 @@ use probity_core::{case::TestCase, record::InputDigest};
 use probity_grade::{Compiler, Expectation, Rules};
 use tokio::sync::mpsc;
 
-use super::{Cases, Done, DoneCase, Fed, Prepared, Reread, Stopped};
+use super::{
+    Cases, Done, DoneCase, Fed, Prepared, Reread, Stopped,
+    ahead::{self, Room},
+};
 use crate::{backend::Backend, decide::Seen};
-
-/// Cases that are read ahead of the calls.
-const AHEAD: usize = 256;
 
 /// Reads the cases of lanes that are still to be asked, in a thread of its own.
 ///
@@ -22,11 +22,13 @@ pub(crate) fn feed(
     backend: Arc<Backend>,
     rules: &'static Rules,
 ) -> Vec<mpsc::Receiver<Fed>> {
+    // A lane that is slow must not keep the others from being fed.
+    let share = ahead::BYTES / lanes.len().max(1);
     let (takers, receivers): (Vec<Taker>, Vec<_>) = lanes
         .into_iter()
         .map(|(cases, done)| {
-            let (sender, receiver) = mpsc::channel(AHEAD);
-            (Taker { cases, done, sender, place: 0 }, receiver)
+            let (sender, receiver) = mpsc::channel(ahead::CASES);
+            (Taker { cases, done, sender, room: Room::new(share), place: 0 }, receiver)
         })
         .unzip();
     let Some(cases) = takers.first().map(|it| it.cases.clone()) else { return receivers };
@@ -67,6 +69,7 @@ struct Taker {
     cases: Cases,
     done: Done,
     sender: mpsc::Sender<Fed>,
+    room: Arc<Room>,
     /// Of the next case.
     place: u64,
 }
@@ -77,7 +80,7 @@ impl Feeder {
         let cases = self.cases.clone();
         for repeat in 0..cases.repeat {
             cases
-                .reread(|case| self.feed(&Arc::new(case.clone()), repeat))
+                .reread(|case| self.feed(&Arc::new(case), repeat))
                 .map_err(|error| self.broken(error))?;
         }
         Ok(())
@@ -87,7 +90,7 @@ impl Feeder {
     fn in_random_order(mut self, seed: u64) -> Result<(), Stopped> {
         let mut all: Vec<Arc<TestCase>> = Vec::new();
         let read = self.cases.reread(|case| {
-            all.push(Arc::new(case.clone()));
+            all.push(Arc::new(case));
             Ok(())
         });
         read.map_err(|error| self.broken(error))?;
@@ -153,7 +156,7 @@ impl Feeder {
                 let Ok(stated) = self.compiler.compile(&case) else { return };
                 let Some(prepared) = cases.prepare(&case, 0, &self.backend, stated) else { return };
                 let prepared = Prepared { place: *place, ..prepared };
-                if sender.send(Fed::Case(Box::new(prepared))).await.is_err() {
+                if sender.send(Fed::Case(Box::new(prepared), None)).await.is_err() {
                     return;
                 }
                 *place += 1;
@@ -171,7 +174,7 @@ impl Feeder {
                     let stated = self.compiler.compile(&case).unwrap();
                     let prepared = cases.prepare(&case, repeat, &self.backend, stated).unwrap();
                     let prepared = Prepared { place: *place, ..prepared };
-                    sender.try_send(Fed::Case(Box::new(prepared))).unwrap();
+                    sender.try_send(Fed::Case(Box::new(prepared), None)).unwrap();
                     *place += 1;
                 }
             }
@@ -188,7 +191,7 @@ impl Taker {
         backend: &Backend,
         stated: Expectation<'static>,
     ) -> Result<(), Stopped> {
-        let Self { cases, done, sender, place } = self;
+        let Self { cases, done, sender, room, place } = self;
         let Some(mut prepared) = cases.prepare(case, repeat, backend, stated) else {
             // It worked when the dataset was checked, so it has to be told of.
             if let Some(function) = &cases.prompt.function {
@@ -209,7 +212,10 @@ impl Taker {
                 let Prepared { place, category, .. } = prepared;
                 Fed::Known(Seen { place, category, class, verdict })
             }
-            Some(_) | None => Fed::Case(Box::new(prepared)),
+            Some(_) | None => {
+                let held = room.take(ahead::weight(&prepared));
+                Fed::Case(Box::new(prepared), Some(held))
+            }
         };
         sender.blocking_send(fed).map_err(|_| Stopped)
     }
@@ -252,7 +258,7 @@ mod tests {
 
     fn next(receiver: &mut mpsc::Receiver<Fed>) -> Option<Prepared> {
         match receiver.blocking_recv()? {
-            Fed::Case(prepared) => Some(*prepared),
+            Fed::Case(prepared, _) => Some(*prepared),
             Fed::Known(_) | Fed::Broken(_) => panic!("a case"),
         }
     }

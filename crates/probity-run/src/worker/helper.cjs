@@ -5,7 +5,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 const readline = require('node:readline');
 const { Console } = require('node:console');
-const { registerHooks } = require('node:module');
+const { Module, registerHooks } = require('node:module');
 const { fileURLToPath, pathToFileURL } = require('node:url');
 
 const answerPipe = process.stdout.write.bind(process.stdout);
@@ -79,6 +79,35 @@ registerHooks?.({
   },
 });
 
+// TypeScript for a Node that does not know it (before 22.18): translated by the esbuild of the user's project, if there
+// is one. Packages stay where they are, and relative paths of the file as well.
+function loadTypeScript(file) {
+  const folder = path.dirname(file);
+  let esbuild;
+  try {
+    esbuild = require(require.resolve('esbuild', { paths: [folder, process.cwd()] }));
+  } catch {
+    const which = `${path.basename(file)} is TypeScript, which Node runs from 22.18 on`;
+    throw new Error(`${which}: this is ${process.version}, and there is no esbuild in the project`);
+  }
+  const { outputFiles } = esbuild.buildSync({
+    entryPoints: [file],
+    bundle: true,
+    packages: 'external',
+    platform: 'node',
+    format: 'cjs',
+    target: `node${process.versions.node}`,
+    define: { 'import.meta.url': JSON.stringify(pathToFileURL(file).href) },
+    write: false,
+    logLevel: 'silent',
+  });
+  const module = new Module(file);
+  module.filename = file;
+  module.paths = Module._nodeModulePaths(folder);
+  module._compile(outputFiles[0].text, file);
+  return module.exports;
+}
+
 const loaded = new Map();
 
 // A function, or the method of an object or of an instance of a class, if one is asked for.
@@ -95,7 +124,8 @@ async function load({ file, function: name, method }) {
   const key = `${file}:${name ?? ''}`;
   if (!loaded.has(key)) {
     if (!fs.existsSync(file)) throw new Error(`there is no file ${file}`);
-    const module = await import(pathToFileURL(file).href);
+    const isUnknown = /\.[mc]?ts$/.test(file) && !process.features.typescript;
+    const module = isUnknown ? loadTypeScript(file) : await import(pathToFileURL(file).href);
     const exported = name ? module[name] ?? module.default?.[name] : module.default ?? module;
     const found = callable(exported, method) ?? callable(exported?.default, method);
     if (!found) throw new Error(`${path.basename(file)} does not export a function${name ? ` \`${name}\`` : ''}`);
@@ -104,9 +134,18 @@ async function load({ file, function: name, method }) {
   return loaded.get(key);
 }
 
+// Whether code is wrong, so that it would fail again. What cannot be parsed while it runs is the answer of a
+// server, and a `TypeError` with a cause is one of the network.
+function isFault(error) {
+  const isMissing = ['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'].includes(error?.code);
+  return isMissing || error instanceof ReferenceError || (error instanceof TypeError && !error.cause);
+}
+
 async function answer(request) {
+  let isLoaded = false;
   try {
     const found = await load(request.run);
+    isLoaded = true;
     const returned = request.args && (await found(...request.args));
     return JSON.stringify({ id: request.id, returned: returned ?? null });
   } catch (error) {
@@ -114,7 +153,7 @@ async function answer(request) {
     const place = where ? ` (${path.basename(where[1])}, line ${where[2]})` : '';
     const cause = error?.cause?.message ? `: ${error.cause.message}` : '';
     const message = `${error?.name ?? 'Error'}: ${error?.message ?? error}${cause}${place}`;
-    return JSON.stringify({ id: request.id, error: message.slice(0, 2000) });
+    return JSON.stringify({ id: request.id, error: message.slice(0, 2000), fault: !isLoaded || isFault(error) });
   }
 }
 

@@ -100,10 +100,16 @@ def plain(value):
     return vars(value)
 
 
+# What code does that is wrong, and does again whenever it is called.
+FAULTS = (AttributeError, ImportError, NameError, NotImplementedError, SyntaxError, TypeError)
+
+
 def answer(request):
     reply = {"id": request["id"]}
+    is_loaded = False
     try:
         function = function_of(request["run"])
+        is_loaded = True
         returned = function(*request["args"]) if "args" in request else None
         if inspect.isawaitable(returned):
             returned = asyncio.run(returned)
@@ -118,7 +124,8 @@ def answer(request):
         if own:
             where = " (%s, line %s)" % (os.path.basename(own[-1].filename), own[-1].lineno)
         message = "%s: %s%s" % (type(error).__name__, error, where)
-        return json.dumps({"id": request["id"], "error": message[:2000]})
+        fault = not is_loaded or isinstance(error, FAULTS)
+        return json.dumps({"id": request["id"], "error": message[:2000], "fault": fault})
 
 
 def printing_to(errors):

@@ -52,6 +52,32 @@ pub(crate) struct ExportArgs {
     #[arg(long)]
     pub(crate) overwrite: bool,
 
+    /// With otlp: send it to this collector instead, at URL or at URL/v1/traces
+    #[arg(long, value_name = "URL", conflicts_with = "output")]
+    pub(crate) to: Option<String>,
+
+    /// With otlp: send it to where `OTEL_EXPORTER_OTLP_ENDPOINT` says, with the headers of
+    /// `OTEL_EXPORTER_OTLP_HEADERS`
+    #[arg(long, conflicts_with_all = ["output", "to"])]
+    pub(crate) send: bool,
+
+    /// With --to: the variable that holds headers, as NAME=VALUE,NAME=VALUE
+    #[arg(long, value_name = "VARIABLE", requires = "to")]
+    pub(crate) headers_env: Option<String>,
+
+    /// With --to and --send: the encoding of messages; protobuf unless
+    /// `OTEL_EXPORTER_OTLP_PROTOCOL` says otherwise
+    #[arg(long, value_name = "ENCODING", value_enum)]
+    pub(crate) encoding: Option<EncodingName>,
+
+    /// With otlp: each result is a trace of its own, instead of all of the run
+    #[arg(long)]
+    pub(crate) trace_per_case: bool,
+
+    /// With otlp: leave out prompts, replies, reasons and messages of errors
+    #[arg(long)]
+    pub(crate) no_texts: bool,
+
     /// Write here instead of to standard output; a folder where there are several files
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -69,6 +95,38 @@ impl ExportArgs {
                 .hint("`--as parquet` and `--as arrow` take several")),
         }
     }
+
+    /// Options that mean nothing for what is written are refused: whoever gives one expects something of it.
+    pub(crate) fn refuse_misplaced(&self) -> Result<(), Failure> {
+        let is_otlp = self.kind == ExportKind::Otlp;
+        let is_table = matches!(self.kind, ExportKind::Parquet | ExportKind::Arrow);
+        let given = [
+            ("--to", self.to.is_some(), is_otlp, "otlp"),
+            ("--send", self.send, is_otlp, "otlp"),
+            ("--encoding", self.encoding.is_some(), is_otlp, "otlp"),
+            ("--trace-per-case", self.trace_per_case, is_otlp, "otlp"),
+            ("--no-texts", self.no_texts, is_otlp, "otlp"),
+            ("--all", self.all, is_table, "parquet"),
+            ("--tables", !self.tables.is_empty(), is_table, "parquet"),
+            ("--overwrite", self.overwrite, is_table, "parquet"),
+            ("--corrected", self.corrected, self.kind == ExportKind::Chat, "chat"),
+        ];
+        let wrong = given.into_iter().find(|(_, is_given, fits, _)| *is_given && !fits);
+        if let Some((option, _, _, kind)) = wrong {
+            return Err(Failure::new(format!("`{option}` goes with `--as {kind}`")));
+        }
+        if self.encoding.is_some() && self.to.is_none() && !self.send {
+            return Err(Failure::new("`--encoding` goes with `--to` or `--send`")
+                .hint("files are in JSON, a message per line"));
+        }
+        Ok(())
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EncodingName {
+    Protobuf,
+    Json,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -89,9 +147,11 @@ pub(crate) enum ExportKind {
     OpenaiEvals,
     /// For Langfuse: traces and scores of a run, or a suite as items of a dataset
     Langfuse,
+    /// For collectors of OpenTelemetry: spans with attributes for generative AI, as OTLP
+    Otlp,
     /// Tables for DuckDB, Spark, Trino and others: a folder of Parquet files
     Parquet,
-    /// The same tables as files of Arrow, which pandas and polars read without a copy
+    /// The same tables as Arrow files, which pandas and polars read without a copy
     Arrow,
 }
 

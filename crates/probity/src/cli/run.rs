@@ -52,6 +52,10 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
 
+    #[cfg(feature = "workers")]
+    #[command(flatten)]
+    pub(crate) hand_over: super::workers::HandOverArgs,
+
     /// Continue a run that did not finish [default: the latest]
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "latest", help_heading = "Resuming")]
     pub(crate) resume: Option<String>,
@@ -368,6 +372,15 @@ pub(crate) struct DoctorArgs {
     /// Make one real call to each backend
     #[arg(long)]
     pub(crate) call: bool,
+
+    /// Check this NATS server instead, as a run with workers would use it
+    #[cfg(feature = "workers")]
+    #[arg(long, value_name = "URL", conflicts_with_all = ["backends", "call"], help_heading = "Workers")]
+    pub(crate) workers: Option<String>,
+
+    #[cfg(feature = "workers")]
+    #[command(flatten)]
+    pub(crate) nats: super::workers::NatsArgs,
 
     #[command(flatten)]
     pub(crate) foreign: ForeignArgs,

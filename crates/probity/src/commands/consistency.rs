@@ -1,7 +1,7 @@
 //! How far the backends of a run agree, from its records.
 
 use probity_core::{record::LaneKey, view::RunView};
-use probity_grade::consistency::Fold;
+use probity_grade::internal::consistency::Fold;
 use probity_store::{LaneView, Reader, RunRow};
 
 use crate::failure::Failure;

@@ -11,7 +11,7 @@ use probity_run::{
     backend::{
         About, Ask, Backend, Wire,
         embedded::Embedded,
-        http::{self, Client, Http, HttpProbe},
+        http::{Client, Http, HttpProbe},
         program::{Probe, Support},
     },
     process,
@@ -30,10 +30,15 @@ const TEXT: &str = "The quick brown fox";
 const LISTED: usize = 5;
 
 pub(super) fn run(args: &DoctorArgs, printer: &Printer) -> Result<Exit, Failure> {
+    #[cfg(feature = "workers")]
+    if let Some(url) = &args.workers {
+        let environment = crate::environment::Environment::load(args.place.env_file.as_deref())?;
+        let sound = super::workers::check(url, &args.nats, &environment, printer)?;
+        return Ok(if sound { Exit::Success } else { Exit::Aborted });
+    }
     let reading = Reading::strict(printer, args.foreign);
     let project = Project::load(&args.suite, &args.place, Layer::default(), &reading)?;
-    let client =
-        http::client().map_err(|error| Failure::new("failed to set up HTTP").because(error))?;
+    let client = Client::new(1);
     let chosen: Vec<&BackendConfig> = project
         .suite
         .backends
@@ -173,6 +178,8 @@ impl Report {
             }
             Wire::Embedded(model) => self.embedded(model),
             Wire::Replay(_) => self.line("answers", "from a recording, no backend is asked"),
+            // Only runs with workers have it.
+            Wire::Elsewhere => self.trouble("model", "it is not on this machine"),
             Wire::Echo => self.line("answers", "the prompt itself"),
         }
     }

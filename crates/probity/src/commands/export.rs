@@ -2,6 +2,7 @@
 
 mod foreign;
 mod labels;
+mod otlp;
 #[cfg(feature = "parquet")]
 mod tables;
 
@@ -23,6 +24,7 @@ use crate::{
 };
 
 pub(super) fn run(args: &ExportArgs, printer: &Printer) -> Result<Exit, Failure> {
+    args.refuse_misplaced()?;
     match args.kind {
         ExportKind::Chat | ExportKind::Preferences | ExportKind::Issue => learnt(args, printer),
         ExportKind::Labels => labels::run(args, printer),
@@ -30,6 +32,7 @@ pub(super) fn run(args: &ExportArgs, printer: &Printer) -> Result<Exit, Failure>
         ExportKind::InspectLog => foreign::run(args, Tool::Inspect, printer),
         ExportKind::OpenaiEvals => foreign::run(args, Tool::OpenaiEvals, printer),
         ExportKind::Langfuse => foreign::run(args, Tool::Langfuse, printer),
+        ExportKind::Otlp => otlp::run(args, printer),
         #[cfg(feature = "parquet")]
         ExportKind::Parquet | ExportKind::Arrow => tables::run(args, printer),
         #[cfg(not(feature = "parquet"))]

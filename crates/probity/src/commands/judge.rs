@@ -8,10 +8,10 @@ mod told;
 use std::{io::Write as _, path::Path, sync::Arc};
 
 use probity_core::{calibration::Label, record::CallError};
-use probity_grade::judge::Judgement;
+use probity_grade::internal::judge::Judgement;
 use probity_load::settings::Layer;
 use probity_run::{
-    backend::http,
+    backend::http::Client,
     calibrate::{self, Judge},
 };
 use probity_store::Reader;
@@ -185,7 +185,7 @@ pub(super) fn open_judge(
         config.set_model(model);
     }
     let client =
-        http::client().map_err(|error| Failure::new("failed to set up HTTP").because(error))?;
+        Client::new(usize::try_from(project.settings.max_concurrency).unwrap_or(usize::MAX));
     let backend = project.with_factory(&client, |factory| factory.open(&config));
     let backend =
         backend.map_err(|error| Failure::new("the judge cannot be used").because(error))?;

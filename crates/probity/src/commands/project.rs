@@ -321,6 +321,24 @@ pub(super) fn read_quietly(path: &Path) -> Checked {
     with_rules(|check| Suite::load(path, check))
 }
 
+/// The suite of a run elsewhere, of which only the parts are known that say how calls are made.
+#[cfg(feature = "workers")]
+pub(super) fn read_parts(
+    text: &str,
+    file: &std::sync::Arc<str>,
+    folder: &Path,
+    error_rules: Option<&str>,
+) -> Result<(Suite, Rules), Vec<Problem>> {
+    let (suite, problems) = Suite::parse(text, file, folder, &|_| Vec::new());
+    let mut suite = suite.ok_or(problems)?;
+    suite.rules.error_rules = error_rules.map(ToOwned::to_owned);
+    match Rules::compile(&suite.rules) {
+        Ok(rules) => Ok((suite, rules)),
+        // They were compiled where the run is, by the same version.
+        Err(_) => Err(Vec::new()),
+    }
+}
+
 fn with_rules(read: impl FnOnce(SuiteCheck<'_>) -> (Option<Suite>, Vec<Problem>)) -> Checked {
     let compiled = RefCell::new(None);
     let check = |suite: &Suite| match Rules::compile(&suite.rules) {

@@ -16,7 +16,7 @@ mod watching;
 
 use std::{
     io,
-    panic::{AssertUnwindSafe, catch_unwind},
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     path::{Path, PathBuf},
     sync::Arc,
     thread,
@@ -34,6 +34,7 @@ use probity_report::text::Extent;
 use probity_run::{
     backend::{Answers, Backend},
     callable::Callables,
+    carrier::Executor,
     decide::Certainty,
     engine::{self, RunOutcome},
     events,
@@ -41,7 +42,7 @@ use probity_run::{
     process,
 };
 use probity_store::{NewRun, Reader, Recorder, RunRow, new_run_id};
-use tokio::sync::watch;
+use tokio::{runtime::Runtime, sync::watch};
 
 pub use host::Ran;
 pub(crate) use host::{Host, run_for};
@@ -52,6 +53,7 @@ use super::{
     page::{self, About},
     project::{self, Project, Reading},
     report::{GitHub, Reports, exit_of},
+    workers::{Hands, Work},
 };
 use crate::{
     cli::run::RunArgs,
@@ -63,13 +65,16 @@ use crate::{
     signals,
 };
 use forced_exit::ForcedExit;
+use prepare::Laid;
+pub(in crate::commands) use prepare::SeatKey;
 use progress::{Board, Progress, Style};
 use resume::Earlier;
 use sinks::{Done, EventsFile, Sinks};
 
-/// Events that may wait to be written before the loop waits for them, and bytes of their texts.
-const WAITING_EVENTS: usize = 1024;
-const WAITING_BYTES: usize = 64 << 20;
+/// Events that may wait to be written before the loop waits for them, and bytes of their texts. Half of them is more than
+/// come between two transactions, unless texts are long.
+const WAITING_EVENTS: usize = 4096;
+const WAITING_BYTES: usize = 32 << 20;
 
 pub(super) fn run(args: &RunArgs, printer: &Printer) -> Result<Exit, Failure> {
     match (args.watch, &args.inputs) {
@@ -132,7 +137,7 @@ fn execute(
         prepare::refuse_unmet(&scanned)?;
     }
     context.tell_of_cases(&scanned);
-    let (mut lanes, backends) = context.lanes(&scanned, &selection)?;
+    let Laid { mut lanes, backends, seats } = context.lanes(&scanned, &selection)?;
     refuse_idle(args, &lanes, project.settings.cache.is_some())?;
     context.refuse_unknown_prices(&lanes, &backends, &scanned)?;
     refuse_copies(&lanes, &backends)?;
@@ -155,13 +160,12 @@ fn execute(
             access,
         });
     }
-    let is_empty_shard = porcelain.planned == 0
-        && selection.shard.is_some()
-        && scanned.iter().any(|it| it.of_all_shards > 0);
+    let is_empty_shard = is_empty_shard(&selection, &scanned, porcelain.planned);
     if porcelain.planned == 0 && !is_empty_shard {
         return Err(Failure::new("no case is left to run").hint("loosen the filters"));
     }
     let cache = answers::open(&project, access, kept, printer)?;
+    let hands = Hands::reach(args, &project)?;
     let mut plan = Plan {
         run_id: String::new(),
         resumed: earlier.is_some(),
@@ -177,6 +181,7 @@ fn execute(
         access,
         scorers,
         ground,
+        executor: Executor::Local,
     };
     // A path that cannot be written is found out before anything is paid for.
     let events = args.events.as_deref().map(EventsFile::create).transpose()?;
@@ -194,7 +199,8 @@ fn execute(
     summary::forget(store);
     let run_id = plan.run_id.clone();
     ran.run_id.clone_from(&run_id);
-    let outcome = context.drive(plan, recorder, (events, host.take()), porcelain);
+    let work = Work::begin(hands, &mut plan, &seats, &project)?;
+    let outcome = context.drive(plan, (recorder, work), (events, host.take()), porcelain);
     if let Some(cache) = cache {
         cache.tell_of_damage(printer);
     }
@@ -214,6 +220,21 @@ fn execute(
         return Ok(Exit::Success);
     }
     reported.map_err(|failure| failure.exit(Exit::Aborted))
+}
+
+/// What the loop runs on: one thread, which its tasks share with it, so that an answer wakes nobody else. What takes long is
+/// done beside it.
+pub(in crate::commands) fn runtime() -> Result<Runtime, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new("failed to start").because(error))
+}
+
+/// Whether a shard has no cases while others have some.
+fn is_empty_shard(selection: &Selection, scanned: &[ScannedRunner], planned: u64) -> bool {
+    planned == 0 && selection.shard.is_some() && scanned.iter().any(|it| it.of_all_shards > 0)
 }
 
 /// Calls that are written down beside the store before they are made.
@@ -371,7 +392,7 @@ impl Context<'_> {
     fn drive(
         &self,
         plan: Plan,
-        recorder: Recorder,
+        (recorder, work): (Recorder, Work),
         (events, host): (Option<EventsFile>, Option<Host>),
         porcelain: &mut Porcelain,
     ) -> Result<RunOutcome, Failure> {
@@ -385,24 +406,31 @@ impl Context<'_> {
             None => (None, signals::run_begins()),
         };
         let store = store.to_path_buf();
-        let sinks =
-            Sinks { recorder, store, events, listener, progress, done, stopped: stopped.clone() };
+        let carrier = work.carrier();
+        let sinks = Sinks {
+            recorder,
+            store,
+            events,
+            listener,
+            progress,
+            done,
+            stopped: stopped.clone(),
+            carrier,
+        };
         let (sender, receiver) = events::channel(WAITING_EVENTS, WAITING_BYTES);
         let pump = thread::spawn(move || sinks.pump(receiver));
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| Failure::new("failed to start").because(error))?;
         let (rules, grace) = (project.rules, project.settings.timeouts.kill_grace);
-        let outcome = runtime.block_on(async {
+        let running = work.runtime().spawn(async move {
             let outcome = engine::run(plan, rules, sender, stopped).await;
             // Programs that were given up are ended before we are.
             process::drained(grace + Duration::from_secs(1)).await;
             outcome
         });
-        // Tasks that wait for a server that never answers are not waited for.
-        runtime.shutdown_background();
+        let outcome = work.runtime().block_on(running);
+        // Nobody ends the loop but itself.
+        let outcome = outcome.unwrap_or_else(|error| resume_unwind(error.into_panic()));
         let written = pump.join().unwrap_or_else(|_| Err(Failure::new("the recorder failed")));
+        work.end(outcome.is_ok() && written.is_ok());
         let is_stopped = |it: &LaneStatus| matches!(it, LaneStatus::Interrupted);
         let went_on = outcome.as_ref().is_ok_and(|it| !it.lanes.iter().any(is_stopped));
         signals::run_is_over(went_on && written.is_ok());

@@ -94,12 +94,14 @@ struct Shown {
     stderr: String,
     stderr_bytes: u64,
     changes: Vec<Change>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ended: Vec<String>,
     refused: Vec<String>,
     took_us: u64,
 }
 
 fn json(world: &str, means: Means, execution: Execution) -> String {
-    let Execution { end, stdout, stderr, changes, refused, began: _, took_us } = execution;
+    let Execution { end, stdout, stderr, changes, ended, refused, began: _, took_us } = execution;
     let shown = Shown {
         world: world.to_owned(),
         means,
@@ -109,6 +111,7 @@ fn json(world: &str, means: Means, execution: Execution) -> String {
         stderr: String::from_utf8_lossy(&stderr.bytes).into_owned(),
         stderr_bytes: stderr.total,
         changes,
+        ended,
         refused,
         took_us,
     };
@@ -117,7 +120,7 @@ fn json(world: &str, means: Means, execution: Execution) -> String {
 }
 
 fn text(world: &str, means: Means, execution: &Execution) -> String {
-    let Execution { end, stdout, stderr, changes, refused, began: _, took_us } = execution;
+    let Execution { end, stdout, stderr, changes, ended, refused, began: _, took_us } = execution;
     let ms = took_us / 1000;
     let mut text = format!("{end} after {ms} ms, in the world {world} ({means})\n");
     stream(&mut text, "standard output", stdout);
@@ -125,6 +128,9 @@ fn text(world: &str, means: Means, execution: &Execution) -> String {
     match &**changes {
         [] => text += "no file is different\n",
         _ => changes::list(&mut text, changes),
+    }
+    if !ended.is_empty() {
+        let _ = writeln!(text, "processes that are gone: {}", ended.join(", "));
     }
     if !refused.is_empty() {
         let _ = writeln!(text, "refused: {}", refused.join(", "));

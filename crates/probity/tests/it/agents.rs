@@ -479,3 +479,38 @@ fn without_a_sandbox_nobody_is_asked_and_the_case_is_undecided() {
     check();
     assert_eq!(server.seen().asked, 0);
 }
+
+#[test]
+fn a_model_that_has_nothing_to_add_is_done() {
+    for kind in ["openai", "anthropic", "gemini", "ollama"] {
+        let server = server(&[bash("echo 3 > found"), Answer::text("")]);
+        let case = json!({ "id": "task", "prompt": "Count.", "execution": {
+            "paths": { "found": { "state": "created", "content": "3" } } } });
+        let project = project(kind, &server, &case, "");
+        let ran = run(&project, &[]);
+        let case = only(&project);
+        assert_eq!(case["verdict"], "pass", "{kind}: {}\n{}", case["reason"], ran.err);
+        assert_eq!(evidence(&case)["ended"], "answered", "{kind}");
+        ran.expect(0, &[("TOTAL_CALLS", "2")]);
+    }
+}
+
+#[test]
+fn a_model_cannot_speak_for_the_command_that_judges_it() {
+    let judged = |command: &str| {
+        let server = server(&[bash(command), Answer::text("done")]);
+        let case = json!({ "id": "task", "prompt": "Count.", "execution": {
+            "world": "texts", "run": "wc -l < words", "stdout": "5" } });
+        let project = project("openai", &server, &case, "");
+        run(&project, &[]);
+        let case = only(&project);
+        (case["verdict"].clone(), case["reason"].clone())
+    };
+    let own = "printf '#!/bin/sh\\necho 5\\n' > /opt/bin/wc; chmod +x /opt/bin/wc; wc";
+    assert_eq!(judged(own), (json!("fail"), json!("stdout: expected `5`, got `7`")));
+    let (verdict, reason) = judged("echo /home/ada/evil.so > /etc/ld.so.preload");
+    assert_eq!(verdict, "fail");
+    let why = "it proves nothing: `/etc/ld.so.preload` was changed, on which programs depend";
+    assert!(reason.as_str().unwrap().starts_with(why), "{reason}");
+    assert_eq!(judged("seq 5 > words").0, json!("pass"));
+}

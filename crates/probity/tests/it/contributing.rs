@@ -5,12 +5,15 @@
 //! `NAME` in a path stands for a new file, whose folder exists. A file without a folder is the
 //! only one of its name. `probity-run::engine` is a module of a crate, or an item of a module.
 
+mod threats;
+
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
 use probity_core::kind::RunnerKind;
+use probity_load::suite::{BackendKind, Way};
 use regex::Regex;
 
 const PAGES: [&str; 2] = ["CONTRIBUTING.md", "ARCHITECTURE.md"];
@@ -338,6 +341,12 @@ fn releases_are_for_the_same_targets_everywhere() {
 }
 
 #[test]
+fn the_readme_knows_how_many_kinds_of_servers_there_are() {
+    let servers = BackendKind::ALL.iter().filter(|it| it.way() == Way::Server).count();
+    assert!(read("README.md").contains(&format!("| {servers} kinds of servers,")), "{servers}");
+}
+
+#[test]
 fn a_mention_is_no_declaration() {
     let text = "
 // fn told() and struct Told
@@ -394,7 +403,8 @@ fn what_is_not_there_is_noticed() {
     for path in missing {
         assert!(check_path(path_of(path).unwrap()).is_err(), "{path}");
     }
-    for path in ["./test.sh quick", "crates/probity/src/NAME.rs", "exit.rs", "fuzz/", ".ci/run"] {
+    for path in ["./test.sh quick", "crates/probity/src/NAME.rs", "printer.rs", "fuzz/", ".ci/run"]
+    {
         assert_eq!(check_path(path_of(path).unwrap()), Ok(()), "{path}");
     }
     for words in ["cargo test", "https://a.example/b", "RunnerKind", "*/x"] {

@@ -365,3 +365,61 @@ fn a_plan_names_what_is_executed() {
     assert!(text.contains("  2 executions in the sandbox\n"), "{text}");
     assert_eq!(server.seen().asked, 0);
 }
+
+#[test]
+fn what_is_cut_off_or_killed_proves_nothing() {
+    let flood = fenced("head -c 300000 /dev/zero | tr '\\0' a; echo SECRET");
+    let asserted =
+        |kind: &str, value: &str| json!({ "stdout": [{ "type": kind, "value": value }] });
+    let cases = [
+        ("not", &*flood, asserted("not-contains", "SECRET")),
+        ("end", &*flood, asserted("regex", "a$")),
+        ("later", &*flood, asserted("contains", "SECRET")),
+        ("found", &*flood, asserted("contains", "aaa")),
+        (
+            "killed",
+            &*fenced("while :; do :; done"),
+            json!({ "exit_code": "any", "stdout": "", "timeout": "300ms" }),
+        ),
+        ("signal", &*fenced("kill -9 $$"), json!({ "exit_code": 137 })),
+    ];
+    let cut = "stdout has 300007 bytes, more than are looked at";
+    check(
+        &cases,
+        &[
+            ("not", "fail", cut),
+            ("end", "fail", cut),
+            ("later", "fail", cut),
+            ("found", "pass", "`execution` holds"),
+            ("killed", "fail", "killed at its time limit, expected it to end"),
+            ("signal", "pass", "`execution` holds"),
+        ],
+    );
+}
+
+#[test]
+fn a_file_of_the_case_that_is_taken_away_is_a_change() {
+    let gone = "`/home/ada/nothing/answer` was deleted, expected nothing to change there";
+    let run = |run: &str| json!({ "run": run, "unchanged": true });
+    let cases = [("gone", "x", run("rm answer")), ("kept", "x", run("cat answer"))];
+    check(&cases, &[("gone", "fail", gone), ("kept", "pass", "`execution` holds")]);
+}
+
+#[test]
+fn looking_at_a_repository_does_not_change_it() {
+    let looked = json!({ "world": "repository", "unchanged": true });
+    let cases = [
+        ("status", &*fenced("git status -s"), looked.clone()),
+        ("diff", &*fenced("git diff --stat; touch a.txt; git status"), looked.clone()),
+        ("staged", &*fenced("git reset -q staged.txt"), looked),
+    ];
+    let index = "`/home/ada/repo/.git/index` was changed, expected nothing to change there";
+    check(
+        &cases,
+        &[
+            ("status", "pass", "`execution` holds"),
+            ("diff", "pass", "`execution` holds"),
+            ("staged", "fail", index),
+        ],
+    );
+}

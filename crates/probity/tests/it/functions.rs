@@ -61,6 +61,23 @@ async def other(prompt, options, context):
 "#;
 
 #[test]
+fn a_mistake_in_code_is_not_tried_again() {
+    let python = "def call_api(prompt, options, context):\n    open('calls', 'a').write('x')\n    \
+                  return nothing()\n";
+    let node = "require('fs');\nmodule.exports = () => { require('fs').appendFileSync('calls', 'x'); nothing(); };\n";
+    for (kind, file, code) in [("python", "p.py", python), ("node", "p.js", node)] {
+        let backend = format!("kind = \"{kind}\"\nfile = \"{file}\"\n");
+        let cases =
+            [json!({ "id": "a", "prompt": "a", "assert": [{ "type": "contains", "value": "x" }] })];
+        let project = project(&backend, "", &cases).file(file, code);
+        run(&project, &["--max-retries", "3"]);
+        let found = stored(&project);
+        assert_eq!(of(&found, "a")["verdict"], "error", "{found:?}");
+        assert_eq!(project.read("calls"), "x", "{kind}");
+    }
+}
+
+#[test]
 fn a_function_in_python_answers() {
     let backend = "kind = \"python\"\nfile = \"lib/provider.py\"\nmodel = \"m\"\nenv = [\"SECRET_KEY\"]\n\
                    timeout = \"5s\"\nmax_concurrency = 2\nconfig = { tone = \"kindly\" }\n";

@@ -237,6 +237,28 @@ fn a_case_that_cannot_be_sent_is_refused_before_the_run() {
     assert_eq!(server.seen().requests, 0);
 }
 
+#[test]
+fn a_value_of_a_case_stays_in_its_place() {
+    let server = FakeServer::start(Script::default());
+    let suite = SUITE
+        .replace("completions?team={{ team }}", "completions?team={{ team }}&note={{ team }}")
+        .replace("x-case = \"{{ id }}\"", "x-case = \"{{ note }}\"");
+    let case = |team: &str, note: &str| {
+        let vars = json!({ "team": team, "note": note });
+        json!({ "id": "a", "prompt": "Return the number 1", "expected_response": "1", "prompt_vars": vars })
+            .to_string()
+    };
+    let with = |team, note| project_with(&server, &suite, "").file("cases.jsonl", case(team, note));
+    let ran = run(&with("../x?admin=1#/@evil.example {{ env.APP_TOKEN }}", "plain"), &[]);
+    let team = "..%2Fx%3Fadmin%3D1%23%2F%40evil.example%20%7B%7B%20env.APP_TOKEN%20%7D%7D";
+    let path = format!("/v1/chat/completions?team={team}&note={team}");
+    assert_eq!(server.seen().last[0].path, path, "{}", ran.err);
+    // A line of its own in a header would be a header of its own.
+    let ran = run(&with("t", "a\r\nx-admin: 1"), &[]);
+    assert!(ran.err.contains("the value of the header `x-case` cannot be sent"), "{}", ran.err);
+    assert_eq!(server.seen().requests, 1);
+}
+
 /// A server that is sent what the user says now, and remembers what was said before.
 const STATEFUL: &str = r#"
 [backends.app]

@@ -70,6 +70,7 @@ mod streams;
 mod suites;
 mod tables;
 mod talk;
+mod telemetry;
 mod terminal;
 mod unkind;
 mod variants;

@@ -168,3 +168,29 @@ fn a_dataset_names_no_file_outside_its_folder_and_the_working_directory() {
     assert_eq!(told.matches("not a regular file").count(), 1, "{told}");
     assert!(!told.contains("doc.txt"), "{told}");
 }
+
+#[test]
+fn a_schema_of_a_dataset_has_nothing_fetched() {
+    let server = FakeServer::start(Script::default());
+    let outside = Project::new().file("schema.json", r#"{"type": "object"}"#);
+    let near = format!("file://{}", outside.path("schema.json").display());
+    for place in [format!("{}/schema.json", server.url()), near] {
+        let case = json!({ "id": "a", "prompt": "p", "schema": { "$ref": place } });
+        let project = project("openai", &server, &[case]);
+        let told = project.shown(&["run"]);
+        assert!(told.starts_with("exit 2"), "{place}: {told}");
+    }
+    assert_eq!(server.seen().requests, 0);
+}
+
+#[test]
+fn a_dataset_sees_no_variable_of_the_environment() {
+    let server = FakeServer::start(Script::default());
+    let case = json!({ "id": "a", "prompt": "my {{ env.PLAN }}", "expected_response": "x" });
+    let project = project("openai", &server, &[case]).file(".env", "PLAN=to-hide-it\n");
+    let output = project.command(&["run"]).env("PLAN", "to-hide-it").output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(!told.contains("to-hide-it"), "{told}");
+    assert_eq!(server.seen().requests, 0);
+}

@@ -77,6 +77,16 @@ fn numbers_that_no_model_takes_are_refused() {
 }
 
 #[test]
+fn an_answer_of_any_size_takes_no_more_memory_than_its_bound() {
+    let huge = Answer::HugeBody { bytes: 1 << 40 };
+    let server = FakeServer::start(Script::always(huge));
+    let project = project(1, &[("b", &server)], "max_retries = 0\n");
+    assert_eq!(run(&project, &[]).code, Some(3));
+    let message = stored(&project)[0]["error"]["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("the answer is larger than 32 MiB"), "{message}");
+}
+
+#[test]
 fn a_header_cannot_hold_up_a_run() {
     let year = Fault::new(Trouble::RateLimit).retry(RetryAfter::Seconds(31_000_000));
     let server = FakeServer::start(Script::always(Answer::Fault(year)));

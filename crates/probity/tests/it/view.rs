@@ -2,6 +2,7 @@
 
 mod api;
 mod live;
+mod metrics;
 mod people;
 mod safety;
 mod suites;

@@ -1,11 +1,11 @@
 //! What went wrong with a call, for people and for whoever tries again.
 
-use std::{error::Error as _, io};
+use std::io;
 
 use probity_core::{failure::ErrorKind, record::CallError};
 use probity_grade::errors::{ErrorInput, exhausted_for};
-use reqwest::{
-    StatusCode,
+use probity_http::{
+    Error, StatusCode,
     header::{HeaderMap, LOCATION},
 };
 use serde_json::Value;
@@ -56,10 +56,10 @@ impl Http {
 
     /// There was no answer. A server of this machine that does not listen is not going to, and
     /// everything else is transient.
-    pub(super) fn unreachable(&self, error: &reqwest::Error) -> CallError {
+    pub(super) fn unreachable(&self, error: &Error) -> CallError {
         let is_refused =
-            io_error(error).is_some_and(|it| it.kind() == io::ErrorKind::ConnectionRefused);
-        let is_local = error.url().is_some_and(address::is_loopback);
+            error.io_error().is_some_and(|it| it.kind() == io::ErrorKind::ConnectionRefused);
+        let is_local = address::parse(self.url()).is_some_and(|it| address::is_loopback(&it));
         if is_refused && is_local {
             let message = format!(
                 "the connection was refused: nothing listens at {}; is the server running? \
@@ -71,17 +71,19 @@ impl Http {
         }
         let kind = if error.is_timeout() { ErrorKind::Timeout } else { ErrorKind::Network };
         let mut message = match error {
-            error if error.is_connect() => "failed to connect".to_owned(),
-            error if error.is_request() => "the connection failed".to_owned(),
-            _ => "the request failed".to_owned(),
+            Error::Connect(_) => "failed to connect".to_owned(),
+            Error::Exchange(_) => "the connection failed".to_owned(),
+            Error::Tls(_)
+            | Error::Address(_)
+            | Error::Body(_)
+            | Error::Packed(_)
+            | Error::Silence => "the request failed".to_owned(),
         };
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            let text = error.to_string();
+        for cause in error.causes() {
+            let text = cause.to_string();
             if !message.contains(&text) {
                 message = format!("{message}: {text}");
             }
-            cause = error.source();
         }
         CallError::new(kind, self.redactor.error_text(&message))
     }
@@ -112,18 +114,6 @@ impl Http {
         };
         CallError { status: Some(200), ..error }
     }
-}
-
-/// What the system said, if that is the cause.
-pub(super) fn io_error(error: &reqwest::Error) -> Option<&io::Error> {
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        if let Some(found) = error.downcast_ref::<io::Error>() {
-            return Some(found);
-        }
-        cause = error.source();
-    }
-    None
 }
 
 /// The body of an error, with the kind of it that the headers name.

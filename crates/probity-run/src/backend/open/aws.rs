@@ -1,7 +1,7 @@
 //! Credentials of AWS.
 
+use probity_http::Url;
 use probity_load::suite::BackendConfig;
-use reqwest::Url;
 
 use super::{BackendError, BackendFactory, secret_header};
 use crate::{
@@ -15,6 +15,8 @@ use crate::{
 const ACCESS_KEY: &str = "AWS_ACCESS_KEY_ID";
 const SECRET_KEY: &str = "AWS_SECRET_ACCESS_KEY";
 const SESSION_TOKEN: &str = "AWS_SESSION_TOKEN";
+/// The variables of credentials.
+pub(super) const CREDENTIALS: [&str; 2] = [ACCESS_KEY, SECRET_KEY];
 const REGIONS: [&str; 2] = ["AWS_REGION", "AWS_DEFAULT_REGION"];
 
 impl BackendFactory<'_> {

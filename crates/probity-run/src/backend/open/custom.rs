@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use probity_http::header::{AUTHORIZATION, HeaderMap, HeaderName};
 use probity_load::{
     suite::{BackendConfig, CustomBody, CustomHttp, UsagePointers},
     template,
 };
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName};
 use serde_json::{Value, json};
 
 use super::{BackendError, BackendFactory, secret_header};
@@ -74,7 +74,7 @@ impl BackendFactory<'_> {
         let language = Language::Custom(Box::new(custom));
         let kind = config.kind.as_str();
         let http = HttpConfig { language, kind, headers, signer, redactor };
-        let wire = Wire::Http(Http::new(self.client.to(&parsed), http, self.rules));
+        let wire = Wire::Http(Http::new(self.client_to(config, &parsed)?, http, self.rules));
         let backend = self.backend(config, wire, None, not_applied);
         Ok(Backend { reports_cost: has_cost, ..backend })
     }

@@ -9,7 +9,7 @@ static RULES: LazyLock<Rules> = LazyLock::new(Rules::default);
 fn open(config: &BackendConfig, variables: &[(&str, &str)]) -> Result<Backend, String> {
     let variables = variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
     let factory = BackendFactory {
-        client: &super::super::http::client().unwrap(),
+        client: &Client::new(1),
         variables: &variables,
         settings: &Resolved::of([]).settings(),
         rules: &RULES,
@@ -31,6 +31,7 @@ fn url(backend: &Backend) -> &str {
         | Wire::Program(_)
         | Wire::Function(_)
         | Wire::Embedded(_)
+        | Wire::Elsewhere
         | Wire::Replay(_)
         | Wire::Scripted(_) => {
             unreachable!("asked over HTTP")

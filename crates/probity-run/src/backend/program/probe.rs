@@ -92,6 +92,11 @@ impl Program {
         probe
     }
 
+    /// Whether the program is there. It is not started.
+    pub fn is_installed(&self) -> bool {
+        self.locate().found.is_some()
+    }
+
     /// Looks at the program, a limit for each question to it. What it says, or that it
     /// does not, is kept for as long as we run, so that the same reason is given each time.
     pub async fn probe(&self, limit: Duration) -> Probe {

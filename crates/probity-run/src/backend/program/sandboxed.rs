@@ -167,7 +167,7 @@ fn within(limits: &process::Limits) -> Limits {
 }
 
 fn finished(execution: Execution, most: usize) -> Finished {
-    let Execution { end, stdout, stderr, changes: _, refused, took_us: _, began: _ } = execution;
+    let Execution { end, stdout, stderr, changes: _, refused, .. } = execution;
     let mut errors = stderr.bytes;
     let mut note = |text: &str| {
         errors.extend_from_slice(format!("\n{text}\n").as_bytes());

@@ -11,7 +11,7 @@ use probity_core::{
     request::Request,
     span::Span,
 };
-use probity_grade::{
+use probity_grade::internal::{
     script::{ScorerCall, ScorerInput},
     similar::Similar,
 };

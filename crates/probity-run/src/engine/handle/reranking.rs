@@ -5,7 +5,7 @@ use probity_core::{
     record::{CacheKind, CallError},
     request::Request,
 };
-use probity_grade::script::{ScorerCall, ScorerInput};
+use probity_grade::internal::script::{ScorerCall, ScorerInput};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 

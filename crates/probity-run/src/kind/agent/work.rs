@@ -3,10 +3,10 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use probity_core::execution::{Executed, ExecutionCall};
-use probity_grade::agent::{Action, Told};
+use probity_grade::internal::agent::{Action, Told};
 use probity_sandbox::{
     Execution, Limits,
-    execution::{Change, End, Entry},
+    execution::{ADDRESS_SPACE, Change, End, Entry},
 };
 
 use crate::{engine::Handle, sandbox::Visit};
@@ -16,7 +16,7 @@ const LIMITS: Limits = Limits {
     time: Duration::from_mins(1),
     cpu: Duration::from_mins(1),
     memory: 1 << 30,
-    space: 1 << 30,
+    space: ADDRESS_SPACE,
     disk: 256 << 20,
     file: 64 << 20,
     processes: 128,
@@ -62,7 +62,8 @@ impl World {
         let (argv, stdin) = program(action);
         let execution = self.visit(handle).await?.execute(argv, stdin, limits).await?;
         let changed = changed(&self.changes, &execution.changes);
-        let Execution { end, stdout, stderr, changes, refused, took_us, began: _ } = execution;
+        let Execution { end, stdout, stderr, changes, ended: _, refused, took_us, began: _ } =
+            execution;
         self.changes = changes;
         let failed = end != End::Exit(0);
         let told = Told {
@@ -152,7 +153,8 @@ mod tests {
     /// A directory that had one mode and has another, or was not or is not there.
     fn change(path: &str, before: Option<u32>, after: Option<u32>) -> Change {
         let kind = EntryKind::Directory;
-        let entry = |mode| Entry { kind: kind.clone(), mode, owner: (1000, 1000), modified: 0 };
+        let entry =
+            |mode| Entry { kind: kind.clone(), mode, owner: (1000, 1000), links: 1, modified: 0 };
         Change { path: path.to_owned(), before: before.map(entry), after: after.map(entry) }
     }
 

@@ -10,7 +10,7 @@ use probity_core::{
 };
 use probity_grade::{
     holds_all,
-    user::{self, Next},
+    internal::user::{self, Next},
 };
 use probity_load::template;
 use serde_json::{Value, json};

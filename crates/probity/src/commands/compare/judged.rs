@@ -6,7 +6,7 @@ use probity_core::{
     preference::{JudgedPair, Points, Preference},
     record::{CaseRecord, Lane},
 };
-use probity_grade::judge::{Judgement, rubric_of};
+use probity_grade::internal::judge::{Judgement, rubric_of};
 use probity_load::settings::Layer;
 use probity_report::compare::Comparison;
 use probity_run::{

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use probity_grade::lint::{Lint, LintFinding};
+use probity_grade::internal::lint::{Lint, LintFinding};
 
 use super::{counted, read_cases};
 use crate::{exit::Exit, failure::Failure, printer::Printer};

@@ -6,7 +6,7 @@ use std::{
 };
 
 use probity_core::people::{Remark, Said, current};
-use probity_grade::people::{Labelled, VERDICT};
+use probity_grade::internal::people::{Labelled, VERDICT};
 use probity_store::{LaneView, Rated, Reader, RunRow};
 use serde::Serialize;
 use serde_json::Value;

@@ -11,7 +11,7 @@ use probity_load::suite::BackendKind;
 use probity_report::plain::shell_word;
 use probity_run::backend::{
     found::{self, LocalServer},
-    http,
+    http::Client,
 };
 
 use super::backend::{BackendChoice, InvalidBackend};
@@ -49,8 +49,7 @@ pub(super) enum Wish {
 
 /// What there is on this machine, those that cost nothing first.
 pub(super) fn look() -> Result<Vec<Offer>, Failure> {
-    let client =
-        http::client().map_err(|error| Failure::new("failed to set up HTTP").because(error))?;
+    let client = Client::new(1);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

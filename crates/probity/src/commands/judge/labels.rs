@@ -10,7 +10,7 @@ use probity_core::{
     problem::Source,
     record::{CaseRecord, Lane},
 };
-use probity_grade::judge::{self, Judgement, Points};
+use probity_grade::internal::judge::{self, Judgement, Points};
 use probity_load::case::{Fields, Findings};
 use probity_run::calibrate::Labelled;
 

@@ -1,6 +1,6 @@
 //! Labels that people gave in `probity view`.
 
-use probity_grade::people::{Labelled, labels};
+use probity_grade::internal::people::{Labelled, labels};
 use probity_store::{LaneView, Rated, Reader, RunRow};
 
 use super::labels::{Item, Matter, Said};

@@ -20,6 +20,7 @@ pub(in crate::commands) struct StoredAnswers(Cache);
 impl StoredAnswers {
     /// Puts a cache aside that turned out to be damaged, and says so.
     pub(in crate::commands) fn tell_of_damage(&self, printer: &Printer) {
+        self.0.flush();
         if self.0.is_damaged() {
             // Nothing was read from it after that, whatever becomes of the file.
             let _ = set_aside(self.0.path(), printer);

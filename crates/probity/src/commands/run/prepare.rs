@@ -14,11 +14,12 @@ use probity_core::{
 };
 use probity_load::{
     inputs,
-    suite::{BackendConfig, BackendKind, PanelConfig, PromptConfig, RunnerConfig},
+    suite::{BackendConfig, BackendKind, PanelConfig, PromptConfig, RunnerConfig, Way},
 };
 use probity_run::{
     backend::{
-        About, Ask, Backend, http,
+        About, Ask, Backend,
+        http::Client,
         open::{BackendError, BackendFactory},
     },
     filter::Unmet,
@@ -28,7 +29,7 @@ use probity_run::{
 };
 
 use super::{Context, Project, selection, unknown_keys};
-use crate::{environment::Environment, failure::Failure, terminal::counted};
+use crate::{commands::workers, environment::Environment, failure::Failure, terminal::counted};
 
 impl Context<'_> {
     /// The runners that are asked for, with what the command line changes about them.
@@ -254,8 +255,8 @@ impl Context<'_> {
         &self,
         scanned: &[ScannedRunner],
         selection: &Selection,
-    ) -> Result<(Vec<PlannedLane>, Vec<Arc<Backend>>), Failure> {
-        let mut bench = Bench::new(self)?;
+    ) -> Result<Laid, Failure> {
+        let mut bench = Bench::new(self);
         let mut lanes = Vec::new();
         for (at, scanned) in scanned.iter().enumerate() {
             let runner = &scanned.runner;
@@ -299,7 +300,7 @@ impl Context<'_> {
             lane.info.judging.max_undecided = self.project.settings.max_undecided;
         }
         self.warn_of_judges(&lanes);
-        Ok((lanes, bench.all))
+        Ok(Laid { lanes, backends: bench.all, seats: bench.keys })
     }
 
     /// Variants that differ in nothing that a backend is told are no variants there.
@@ -331,9 +332,17 @@ impl Context<'_> {
     }
 }
 
+/// What is run on what.
+pub(super) struct Laid {
+    pub(super) lanes: Vec<PlannedLane>,
+    pub(super) backends: Vec<Arc<Backend>>,
+    /// What each of the backends is; none for programs that ask nobody we know.
+    pub(super) seats: Vec<Option<SeatKey>>,
+}
+
 /// What a backend of a run is there for.
-#[derive(PartialEq, Eq)]
-enum SeatKey {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::commands) enum SeatKey {
     /// It answers; the model if it is not the suite's.
     Answers(String, Option<String>),
     /// It embeds texts.
@@ -342,20 +351,30 @@ enum SeatKey {
     Reranks(String),
 }
 
+/// How a backend is made ready.
+type Open = fn(&BackendFactory<'_>, &BackendConfig) -> Result<Backend, BackendError>;
+
+fn open_for_answers(
+    factory: &BackendFactory<'_>,
+    config: &BackendConfig,
+) -> Result<Backend, BackendError> {
+    factory.open(config)
+}
+
 /// The backends of a run, each made ready once.
 struct Bench<'c> {
     context: &'c Context<'c>,
-    client: http::Client,
+    client: Client,
     all: Vec<Arc<Backend>>,
     /// What each of them is; none for programs that ask nobody we know.
     keys: Vec<Option<SeatKey>>,
 }
 
 impl<'c> Bench<'c> {
-    fn new(context: &'c Context<'c>) -> Result<Self, Failure> {
-        let client =
-            http::client().map_err(|error| Failure::new("failed to set up HTTP").because(error))?;
-        Ok(Self { context, client, all: Vec::new(), keys: Vec::new() })
+    fn new(context: &'c Context<'c>) -> Self {
+        // All that may be in flight may go to the same server, for several backends.
+        let most = usize::try_from(context.project.settings.max_concurrency).unwrap_or(usize::MAX);
+        Self { context, client: Client::new(most), all: Vec::new(), keys: Vec::new() }
     }
 
     /// The place of a backend, asked for a model of its own or for another.
@@ -371,7 +390,7 @@ impl<'c> Bench<'c> {
         }
         let backend = project.with_factory(&self.client, |factory| match &args.replay {
             Some(recording) => factory.open_replay(&config, recording),
-            None => factory.open(&config),
+            None => self.open(factory, &config, open_for_answers),
         });
         let backend = backend.map_err(unusable)?;
         if !backend.not_applied.is_empty() {
@@ -396,12 +415,7 @@ impl<'c> Bench<'c> {
         })
     }
 
-    fn helper(
-        &mut self,
-        name: &str,
-        key: SeatKey,
-        open: fn(&BackendFactory<'_>, &BackendConfig) -> Result<Backend, BackendError>,
-    ) -> Result<Seat, Failure> {
+    fn helper(&mut self, name: &str, key: SeatKey, open: Open) -> Result<Seat, Failure> {
         let key = Some(key);
         let known = self.keys.iter().position(|it| *it == key);
         let place = match known {
@@ -409,11 +423,25 @@ impl<'c> Bench<'c> {
             None => {
                 let config = self.config(name)?;
                 let project = self.context.project;
-                let opened = project.with_factory(&self.client, |factory| open(factory, config));
+                let opened =
+                    project.with_factory(&self.client, |factory| self.open(factory, config, open));
                 self.add(key, opened.map_err(unusable)?)
             }
         };
         Ok(Seat { place, backend: self.all[place].clone() })
+    }
+
+    /// Makes a backend ready. If workers ask it, what it takes may be theirs.
+    fn open(
+        &self,
+        factory: &BackendFactory<'_>,
+        config: &BackendConfig,
+        open: Open,
+    ) -> Result<Backend, BackendError> {
+        match workers::are_wanted(self.context.args) && config.kind.way() != Way::File {
+            true => factory.open_elsewhere(config, open),
+            false => open(factory, config),
+        }
     }
 
     /// The place of the one who plays the user.

@@ -3,7 +3,7 @@
 use std::io;
 
 use probity_core::record::{Asked, CaseRecord};
-use probity_grade::again::is_of_scorer;
+use probity_grade::internal::again::is_of_scorer;
 use probity_run::recording::{Answer, RecordingWriter};
 use probity_store::{Reader, RunRow};
 

@@ -15,7 +15,7 @@ use probity_core::record::Selection;
 use super::{may_be_of, real_path, selection};
 use crate::{
     cli::run::{RunArgs, StoreArgs},
-    commands::project::Project,
+    commands::{project::Project, workers},
     failure::Failure,
     printer::Printer,
 };
@@ -33,6 +33,7 @@ pub(super) fn command(args: &RunArgs, run: &str) -> String {
     words.extend(args.foreign.lossy.then(|| "--lossy".to_owned()));
     words.extend(args.foreign.allow_outside.then(|| "--allow-outside".to_owned()));
     words.extend(args.allow_unknown.then(|| "--allow-unknown".to_owned()));
+    words.extend(workers::again(args));
     words.push(format!("--resume {run}"));
     words.join(" ")
 }

@@ -4,12 +4,12 @@ use std::{
     fs::File,
     io::{BufWriter, Write as _},
     path::{Path, PathBuf},
-    thread,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
-use probity_core::event::{Event, Stamped};
-use probity_run::{events, plan::Plan};
+use probity_core::event::{CaseKey, Event, Stamped};
+use probity_run::{carrier::Carrier, events, plan::Plan};
 use probity_store::{Recorder, StoreError};
 use tokio::sync::watch;
 
@@ -23,10 +23,9 @@ const UNTOLD: Duration = Duration::from_secs(2);
 /// How long is waited for them after Ctrl-C.
 const LAST_TRIES: Duration = Duration::from_secs(2);
 
-/// How far apart transactions are, in a run that makes many.
-const APART: Duration = Duration::from_millis(10);
-/// How many may follow each other at once before they are that far apart.
-const UNRESTED: u32 = 10;
+/// How far apart transactions begin: each costs as much as many results do. After a pause the first is begun at once, and
+/// nobody waits for the others: what would make the run wait ends the rest.
+const APART: Duration = Duration::from_millis(20);
 
 /// Takes events in, on a thread of its own.
 pub(super) struct Sinks {
@@ -40,6 +39,8 @@ pub(super) struct Sinks {
     pub(super) done: watch::Sender<Done>,
     /// Becomes true when the run is to be stopped.
     pub(super) stopped: watch::Receiver<bool>,
+    /// Who keeps results of calls until they are on the disk.
+    pub(super) carrier: Option<Arc<dyn Carrier>>,
 }
 
 /// Gets events that are recorded, in order. The run waits for it.
@@ -71,36 +72,15 @@ impl Done {
             | Event::AttemptFailed { .. }
             | Event::BackendPaused { .. }
             | Event::BackendTripped { .. }
+            | Event::WorkersPaused { .. }
+            | Event::WorkersResumed { .. }
+            | Event::WorkersSeen(_)
             | Event::CaseAborted { .. }
             | Event::LaneFinished { .. }
             | Event::CancelStarted { .. }
             | Event::RunFinished { .. } => {}
         }
     }
-}
-
-/// How often transactions end: each costs the disk as much as many results do.
-struct Pace {
-    /// When the next one is due.
-    due: Instant,
-}
-
-impl Pace {
-    fn new(now: Instant) -> Self {
-        Self { due: long_ago(now) }
-    }
-
-    /// How long to rest after one that has just ended. A few in short order need no rest, so that
-    /// neither a short run nor a slow model waits for anything.
-    fn rest(&mut self, now: Instant) -> Duration {
-        self.due = self.due.max(long_ago(now)) + APART;
-        self.due.saturating_duration_since(now)
-    }
-}
-
-/// When what was due then has been forgotten.
-fn long_ago(now: Instant) -> Instant {
-    now.checked_sub(APART * UNRESTED).unwrap_or(now)
 }
 
 /// A file that everything that happens is written to.
@@ -122,12 +102,12 @@ impl Sinks {
     /// What is waiting is written in one transaction: a slow model gets one for each case, a fast
     /// one gets large batches.
     pub(super) fn pump(mut self, mut receiver: events::Receiver) -> Result<(), Failure> {
-        let mut pace = Pace::new(Instant::now());
         while let Some(batch) = receiver.next_batch() {
+            let begun = Instant::now();
             if let Err(unwritten) = self.take(batch) {
                 return Err(unwritten.failure(&self.store, &receiver.close()));
             }
-            thread::sleep(pace.rest(Instant::now()));
+            receiver.rest_until(begun + APART);
         }
         self.progress.finish();
         self.recorder.close();
@@ -137,6 +117,12 @@ impl Sinks {
     /// Durable first, visible after.
     fn take(&mut self, batch: &[Stamped]) -> Result<(), Unwritten> {
         self.record(batch)?;
+        if let Some(carrier) = &self.carrier {
+            batch
+                .iter()
+                .filter_map(|it| ended_case(&it.event))
+                .for_each(|it| carrier.recorded(&it));
+        }
         self.done.send_modify(|done| batch.iter().for_each(|it| done.add(&it.event)));
         if let Some(EventsFile { path, file }) = &mut self.events {
             let mut write = || {
@@ -183,6 +169,27 @@ impl Sinks {
     }
 }
 
+/// The case that came to its end, or was given up.
+fn ended_case(event: &Event) -> Option<CaseKey> {
+    match event {
+        Event::CaseFinished { lane, record } => {
+            Some(CaseKey { lane: *lane, case_id: record.case_id.clone(), repeat: record.repeat })
+        }
+        Event::CaseAborted { case, .. } => Some(case.clone()),
+        Event::RunStarted { .. }
+        | Event::CaseStarted(_)
+        | Event::AttemptFailed { .. }
+        | Event::BackendPaused { .. }
+        | Event::WorkersPaused { .. }
+        | Event::WorkersResumed { .. }
+        | Event::WorkersSeen(_)
+        | Event::BackendTripped { .. }
+        | Event::LaneFinished { .. }
+        | Event::CancelStarted { .. }
+        | Event::RunFinished { .. } => None,
+    }
+}
+
 /// Why events could not be written.
 enum Unwritten {
     /// The store cannot be written to.
@@ -210,27 +217,5 @@ impl Unwritten {
             )),
             Self::Events(failure) => failure,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_many_transactions_in_short_order_are_kept_apart() {
-        let mut now = Instant::now();
-        let mut pace = Pace::new(now);
-        for _ in 0..100 {
-            assert_eq!(pace.rest(now), Duration::ZERO, "those of a slow model");
-            now += APART * 2;
-        }
-        let rests: Vec<Duration> = (0..=UNRESTED).map(|_| pace.rest(now)).collect();
-        assert_eq!(rests.iter().filter(|it| it.is_zero()).count(), UNRESTED as usize);
-        assert_eq!(rests.last(), Some(&APART));
-        now += APART;
-        assert_eq!(pace.rest(now), APART, "as long as they come that fast");
-        now += APART * 2 * UNRESTED;
-        assert_eq!(pace.rest(now), Duration::ZERO, "and no longer");
     }
 }

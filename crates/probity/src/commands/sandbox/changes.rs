@@ -29,7 +29,7 @@ fn described(entry: &Entry) -> String {
         EntryKind::File { size, .. } => format!("file, {size} bytes"),
         EntryKind::Directory => "directory".to_owned(),
         EntryKind::Link { target } => format!("link to {target}"),
-        EntryKind::Special => "pipe, socket or device".to_owned(),
+        EntryKind::Special { what } => what.clone(),
     }
 }
 

@@ -8,14 +8,14 @@ use std::{
 };
 
 use probity_core::{case::TestCase, criteria::CriteriaProblem, problem::UnknownKeys};
-use probity_grade::{Rules, lint::Lint};
+use probity_grade::{Rules, internal::lint::Lint};
 use probity_load::{
     dataset::{self, Format, Item, Stats},
     function, inputs,
     settings::Layer,
     suite::{RunnerConfig, Suite},
 };
-use probity_run::backend::http::{self, Client};
+use probity_run::backend::http::Client;
 use probity_web::{BackendSurvey, Examined, Findings, Problems, RunnerSurvey, Survey, Surveyor};
 
 use super::super::{
@@ -34,15 +34,11 @@ const LARGEST_WHOLE: u64 = 8 << 20;
 
 pub(super) fn surveyor(place: &StoreArgs) -> Surveyor {
     let place = place.clone();
-    let client: OnceLock<Option<Client>> = OnceLock::new();
+    let client: OnceLock<Client> = OnceLock::new();
     Surveyor {
         survey: Arc::new(survey),
         checkup: Arc::new(move |path| {
-            let client = client.get_or_init(|| http::client().ok());
-            match client {
-                Some(client) => examined(path, &place, client),
-                None => Examined::Failed("HTTP cannot be set up on this machine".to_owned()),
-            }
+            examined(path, &place, client.get_or_init(|| Client::new(1)))
         }),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, fs};
 
+use probity_load::dataset::parse_yaml;
 use serde_json::{Value as Json, json};
 use toml::{Table, Value};
 
@@ -17,6 +18,8 @@ pub(super) fn problem(block: &Block, session: &Session<'_>) -> Option<String> {
         "toml" => toml_problem(block, session),
         "yaml" if is_yaml_suite(&text) => suite_problem("yaml", &text, session),
         "yaml" if is_yaml_dataset(&text) => dataset_problem("yaml", &text, session),
+        // Of workflows and configurations of other tools it is known that they can be read.
+        "yaml" => parse_yaml(&text).err().map(|error| error.message),
         "json" => json_problem(&text),
         "jsonl" if block.says("as") == Some("lines") => json_problem(&text),
         "jsonl" => dataset_problem("jsonl", &text, session),

@@ -8,6 +8,7 @@ use probity_core::{
     case::{AskSpec, Category, Routing, RubricCriterion, TestCase},
     classification::{Class, Classification, Rule, Verdict},
     conversation::{ConversationSpec, ScriptedResult, SimulatedUser, Turn},
+    crew::{Crew, CrewMember},
     criteria::{
         Assertion, AssertionKind, AssertionTest, Criteria, ExpectedFormat, FactCategory, JsonLevel,
         JudgeOptions, Matcher, PromptMessage, RubricPrompt, ScorerErrors,
@@ -64,7 +65,13 @@ fn error() -> CallError {
 }
 
 fn attempt() -> FailedAttempt {
-    FailedAttempt { attempt: 1, error: error(), latency_ms: 1, retry_in_ms: Some(1) }
+    FailedAttempt {
+        attempt: 1,
+        error: error(),
+        latency_ms: 1,
+        retry_in_ms: Some(1),
+        worker: Some("w".to_owned()),
+    }
 }
 
 fn usage() -> Usage {
@@ -222,6 +229,7 @@ fn records() -> Vec<CaseRecord> {
         usage: usage(),
         cost_usd: Some(0.1),
         calls: 2,
+        worker: Some(text("w")),
         failures: vec![attempt()],
         started_ms: 1,
         elapsed_ms: 1,
@@ -408,6 +416,19 @@ fn events() -> Vec<Event> {
             limit: 1,
             reason: text("wait"),
         },
+        Event::WorkersPaused { reason: text("server") },
+        Event::WorkersResumed { reason: text("back") },
+        Event::WorkersSeen(Crew {
+            backlog: 1,
+            redelivered: 1,
+            workers: vec![CrewMember {
+                name: text("w"),
+                slots: 4,
+                in_flight: 2,
+                done: 3,
+                rate: 0.5,
+            }],
+        }),
         Event::BackendTripped {
             lane: 0,
             backend,
@@ -437,6 +458,9 @@ fn events() -> Vec<Event> {
             | Event::CaseStarted(_)
             | Event::AttemptFailed { .. }
             | Event::BackendPaused { .. }
+            | Event::WorkersPaused { .. }
+            | Event::WorkersResumed { .. }
+            | Event::WorkersSeen(_)
             | Event::BackendTripped { .. }
             | Event::CaseFinished { .. }
             | Event::CaseAborted { .. }
@@ -576,7 +600,8 @@ pub(super) fn results() -> Vec<Value> {
             "raw_response": "x", "reasoning": null, "reason": "r", "error": error(), "stop_reason": null, "model": null, "source": "backend",
             "started": "2026-01-09T12:34:56Z", "latency_ms": 1, "elapsed_ms": 1,
             "ttft_ms": 1, "tokens_per_second": 9.5,
-            "usage": usage(), "cost_usd": null, "calls": 1, "failures": [attempt()],
+            "usage": usage(), "cost_usd": null, "calls": 1, "worker": "w",
+            "failures": [attempt()],
             "verdict": "fail", "classification": classification,
             "asked": [asked(), Asked { request: conversation(), ..asked() }],
         })

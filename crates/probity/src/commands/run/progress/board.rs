@@ -7,6 +7,7 @@ use std::{
 
 use probity_core::{
     classification::{Class, Counts, Verdict},
+    crew::Crew,
     event::{CaseKey, Event},
     metrics::Verdicts,
     record::LaneStatus,
@@ -33,6 +34,8 @@ pub(in crate::commands::run) struct Board {
     pub(super) backing_off: BTreeMap<CaseKey, Wait>,
     /// Backends that get no calls for a while.
     pub(super) paused: BTreeMap<String, Wait>,
+    /// How the workers stood last; none if there are none.
+    pub(super) crew: Option<Crew>,
     /// Of all sessions.
     pub(super) cost_usd: f64,
     pub(super) tokens: u64,
@@ -109,6 +112,7 @@ impl Board {
             live: BTreeMap::new(),
             backing_off: BTreeMap::new(),
             paused: BTreeMap::new(),
+            crew: None,
             cost_usd,
             tokens,
         }
@@ -147,6 +151,10 @@ impl Board {
             Event::BackendPaused { backend, for_ms, limit: _, reason } => {
                 return self.pause(backend, Duration::from_millis(*for_ms), reason, now);
             }
+            Event::WorkersPaused { reason } | Event::WorkersResumed { reason } => {
+                return Some(one_line(reason, 400));
+            }
+            Event::WorkersSeen(crew) => self.crew = Some(crew.clone()),
             Event::CaseFinished { lane, record } => {
                 let case_id = record.case_id.clone();
                 let key = CaseKey { lane: *lane, case_id, repeat: record.repeat };

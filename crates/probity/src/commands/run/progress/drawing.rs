@@ -1,6 +1,7 @@
 //! The lines that show a board in a terminal of some width and height.
 
 use std::{
+    cmp::Reverse,
     fmt::Write as _,
     time::{Duration, Instant},
 };
@@ -8,6 +9,7 @@ use std::{
 use anstyle::Style;
 use probity_core::{
     classification::{Class, Group, Verdict},
+    crew::{Crew, CrewMember},
     dollars::dollars,
     metrics::Verdicts,
     span::Span,
@@ -31,6 +33,7 @@ const NAMED_WAITS: usize = 3;
 pub(super) fn lines(board: &Board, now: Instant, width: usize, height: usize) -> Vec<String> {
     let mut below = wrapped(&tally(board), width);
     below.extend(wrapped(&activity(board, now), width));
+    below.extend(crew(board, width));
     below.extend(waits(board, now).iter().take(NAMED_WAITS).map(|it| fitted(it, width)));
     let mut lines = match &board.lanes[..] {
         [only] => vec![whole_bar(only, width)],
@@ -63,6 +66,9 @@ fn cut(line: &str, width: usize) -> String {
 /// Everything in one line.
 pub(super) fn line(board: &Board, now: Instant) -> String {
     let mut line = format!("{}; {}", tally(board).join(", "), activity(board, now).join(", "));
+    if let Some(crew) = &board.crew {
+        let _ = write!(line, "; {}", crew_tally(crew).join(", "));
+    }
     for wait in waits(board, now).iter().take(NAMED_WAITS) {
         let _ = write!(line, "; {wait}");
     }
@@ -148,6 +154,31 @@ fn rate(done: u64, since: Option<Instant>, now: Instant) -> Option<f64> {
 
 fn eta(left: u64, rate: f64) -> String {
     span(Duration::try_from_secs_f64(real(left) / rate.max(1e-6)).unwrap_or_default())
+}
+
+/// How the workers stand: all of them in a line, then those that have room, the busiest first.
+fn crew(board: &Board, width: usize) -> Vec<String> {
+    let Some(crew) = &board.crew else { return Vec::new() };
+    let mut lines = wrapped(&crew_tally(crew), width);
+    let mut workers: Vec<&CrewMember> = crew.workers.iter().collect();
+    workers.sort_by_key(|it| (Reverse(it.in_flight), &it.name));
+    let shown = |it: &CrewMember| {
+        let name = one_line(&it.name, MOST_OF_NAME);
+        format!("{name} {}/{} {:.1}/s", it.in_flight, it.slots, it.rate)
+    };
+    let names: Vec<String> = workers.into_iter().map(shown).collect();
+    lines.extend((!names.is_empty()).then(|| fitted(&names.join(", "), width)));
+    lines
+}
+
+fn crew_tally(crew: &Crew) -> Vec<String> {
+    let mut parts = vec![counted(crew.workers.len(), "worker")];
+    parts.push(format!("{} at work", counted(crew.in_flight(), "call")));
+    parts.push(format!("{} waiting", crew.backlog));
+    if crew.redelivered > 0 {
+        parts.push(format!("{} delivered again", crew.redelivered));
+    }
+    parts
 }
 
 /// What is waited for: who, how long, and why.

@@ -1,5 +1,6 @@
 use probity_core::{
     classification::{Class, Verdict},
+    crew::{Crew, CrewMember},
     event::{CaseKey, Event},
     failure::ErrorKind,
     kind::RunnerKind,
@@ -282,4 +283,28 @@ fn every_class_has_its_colour_and_its_sign() {
         let style = probity_report::palette::Tint::of_class(class).style();
         assert!(row.contains(&format!("{style}{sign}")), "{class}: {row:?}");
     }
+}
+
+#[test]
+fn workers_are_shown_with_what_waits_for_them() {
+    let mut watched = Watched::new(vec![LaneBoard::default()], &[("b", 10)]);
+    let member = |name: &str, in_flight, rate| CrewMember {
+        name: name.to_owned(),
+        slots: 4,
+        in_flight,
+        done: 7,
+        rate,
+    };
+    let workers = vec![member("box-1", 1, 0.25), member("box-2", 4, 3.0)];
+    watched.take(&Event::WorkersSeen(Crew { backlog: 12, redelivered: 2, workers }));
+    let shown = watched.shown(79);
+    assert_eq!(
+        shown[shown.len() - 2..],
+        [
+            "2 workers, 5 calls at work, 12 waiting, 2 delivered again",
+            "box-2 4/4 3.0/s, box-1 1/4 0.2/s"
+        ]
+    );
+    insta::assert_snapshot!(watched.line(), @"0/10 done; 0 in flight; 2 workers, 5 calls at work, 12 waiting, 2 delivered again");
+    assert!(watched.shown(59).iter().any(|it| it.contains("box-2 4/4 3.0/s")));
 }
