@@ -37,15 +37,21 @@ impl Texts {
                 let value = py.detach(|| serde_json::to_value(work(&text)));
                 to_python(py, &value.map_err(failed)?)
             }
-            Self::Many(texts) => {
-                let answers = py.detach(|| {
-                    map(&texts, threads(named), |text| serde_json::to_value(work(text)))
-                });
-                let answers = answers.into_iter().map(|it| to_python(py, &it.map_err(failed)?));
-                Ok(PyList::new(py, answers.collect::<PyResult<Vec<_>>>()?)?.into_any())
-            }
+            Self::Many(texts) => answers(py, &texts, named, |text| work(text)),
         }
     }
+}
+
+/// What comes of each of many, as a list.
+fn answers<'py, T: Sync, A: Serialize>(
+    py: Python<'py>,
+    asked: &[T],
+    named: Option<usize>,
+    work: impl Fn(&T) -> A + Sync,
+) -> PyResult<Bound<'py, PyAny>> {
+    let answers = py.detach(|| map(asked, threads(named), |it| serde_json::to_value(work(it))));
+    let answers = answers.into_iter().map(|it| to_python(py, &it.map_err(failed)?));
+    Ok(PyList::new(py, answers.collect::<PyResult<Vec<_>>>()?)?.into_any())
 }
 
 /// A setting by its name in files.
@@ -109,17 +115,16 @@ pub(crate) fn check_policy<'py>(
     text.answer(py, threads, |text| check::policy(&policies, text))
 }
 
-/// What an error means. `request` is a table with what is known of it.
+/// What an error means, or each of a list. A request is a table with what is known of it.
 #[pyfunction]
-#[pyo3(signature = (request, rules = None))]
+#[pyo3(signature = (request, rules = None, threads = None))]
 pub(crate) fn check_error<'py>(
     py: Python<'py>,
     request: &Bound<'py, PyAny>,
     rules: Option<&Bound<'py, PyAny>>,
+    threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let rules = Rules::of(rules, py)?;
-    let request: error::Request = serde_json::from_value(to_json(request)?)
-        .map_err(|error| PyValueError::new_err(error.to_string()))?;
     let settings = error::Settings {
         rules: rules.errors(),
         backend: None,
@@ -127,7 +132,17 @@ pub(crate) fn check_error<'py>(
         exit_code: None,
         signal: None,
     };
-    answer(py, &py.detach(|| settings.answer(&request)))
+    let wrong = |error: serde_json::Error| PyValueError::new_err(error.to_string());
+    match to_json(request)? {
+        requests @ Value::Array(_) => {
+            let requests: Vec<error::Request> = serde_json::from_value(requests).map_err(wrong)?;
+            answers(py, &requests, threads, |it| settings.answer(it))
+        }
+        request => {
+            let request: error::Request = serde_json::from_value(request).map_err(wrong)?;
+            answer(py, &py.detach(|| settings.answer(&request)))
+        }
+    }
 }
 
 /// What shell commands mean, and how they compare with another.
@@ -168,6 +183,31 @@ pub(crate) fn check_command<'py>(
         execute: false,
     };
     command.answer(py, threads, |text| settings.answer(&command::Request::of(text)))
+}
+
+/// Whether commands do the same, in pairs.
+#[pyfunction]
+#[pyo3(signature = (pairs, rules = None, threads = None))]
+pub(crate) fn compare_commands<'py>(
+    py: Python<'py>,
+    pairs: Vec<(String, String)>,
+    rules: Option<&Bound<'py, PyAny>>,
+    threads: Option<usize>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let rules: Arc<probity_grade::Rules> = Rules::of(rules, py)?;
+    let shell = rules.shell();
+    answers(py, &pairs, threads, |(command, other)| {
+        let settings = command::Settings {
+            level: shell.level(),
+            edition: shell.edition(),
+            rules: shell,
+            is_reply: false,
+            against: Some(other),
+            effects: None,
+            execute: false,
+        };
+        settings.answer(&command::Request::of(command))
+    })
 }
 
 /// The command in replies; none where there is none.

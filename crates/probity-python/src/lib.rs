@@ -24,7 +24,8 @@ mod _probity {
     #[pymodule_export]
     use crate::{
         checks::{
-            check_command, check_error, check_json, check_policy, check_refusal, extract_command,
+            check_command, check_error, check_json, check_policy, check_refusal, compare_commands,
+            extract_command,
         },
         classify::{Results, Stream, classify_many, classify_one, classify_stream, reason_of},
         command_line::{main, set_keeper},

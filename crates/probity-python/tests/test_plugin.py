@@ -71,6 +71,68 @@ def test_a_suite_is_collected(project: Pytester, workers: list[str]) -> None:
     project.runpytest("suite.toml", "-k", "yes", *workers).assert_outcomes(passed=1, deselected=0 if workers else 3)
 
 
+def test_the_cases_of_a_lane_are_one_run(project: Pytester) -> None:
+    """The dataset is read for the collection and for the run, however many cases there are."""
+    lines = [f'{{"id": "c{at}", "prompt": "{at}", "match": "exact", "expected_response": "{at}"}}' for at in range(40)]
+    project.makefile(".jsonl", cases="\n".join(lines))
+    project.makeconftest(
+        """
+        import probity
+
+        started = []
+        begin = probity.run
+
+        def run(*words, **more):
+            started.append(more)
+            return begin(*words, **more)
+
+        probity.run = run
+
+        def pytest_terminal_summary(terminalreporter):
+            terminalreporter.write_line(f"{len(started)} runs were started")
+        """
+    )
+    done = project.runpytest_inprocess("suite.toml", "-k", "c1 or c2")
+    done.assert_outcomes(passed=22, deselected=18)
+    done.stdout.fnmatch_lines(["2 runs were started"])
+
+
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]])
+def test_an_outage_is_an_error_and_no_failure(project: Pytester, workers: list[str]) -> None:
+    project.makefile(
+        ".toml",
+        suite='[backends.gone]\nkind = "command"\ncommand = ["false"]\n'
+        '[[runners]]\nname = "words"\ndataset = "cases.jsonl"\n[retry]\nmax_retries = 0\n',
+    )
+    done = project.runpytest("suite.toml", "-k", "capital", "--junitxml=junit.xml", *workers)
+    done.assert_outcomes(errors=1, deselected=0 if workers else 1)
+    [case] = [it for it in xml.parse("junit.xml").getroot().iter("testcase")]
+    assert case.find("error") is not None and case.find("failure") is None
+    done.stdout.no_fnmatch_line("*pytest_plugin.py*")
+
+
+def test_long_texts_are_cut(project: Pytester) -> None:
+    project.makefile(".jsonl", cases='{"id": "a", "prompt": "' + "x" * 2000 + '", "match": "exact", "expected_response": "y"}\n')
+    done = project.runpytest("suite.toml")
+    done.assert_outcomes(failed=1)
+    done.stdout.fnmatch_lines(["prompt: " + "x" * 500 + "…"])
+
+
+def test_files_of_others_are_left_alone(project: Pytester) -> None:
+    project.makefile(".yaml", other="stages:\n  - name: a test of another plugin\n")
+    project.makefile(".toml", settings="[tool]\nname = 'x'\n")
+    project.runpytest("other.yaml", "settings.toml").assert_outcomes()
+
+
+def test_each_answer_of_a_case_counts(project: Pytester) -> None:
+    project.makeini("[pytest]\nprobity_options = --repeat=3\n")
+    project.makefile(".jsonl", cases='{"id": "a", "prompt": "y", "match": "exact", "expected_response": "y"}\n')
+    done = project.runpytest("suite.toml", "--junitxml=junit.xml")
+    done.assert_outcomes(passed=1)
+    properties = [it.get("value") for it in xml.parse("junit.xml").getroot().iter("property") if it.get("name") == "verdict"]
+    assert properties == ["pass"] * 3
+
+
 def test_suites_of_the_configuration_are_collected(project: Pytester) -> None:
     project.makeini("[pytest]\nprobity_suites = suite.toml\n")
     project.runpytest().assert_outcomes(failed=2)

@@ -12,6 +12,11 @@ from ._detect import RulesLike
 _SHOWN = 500
 
 
+def shortened(text: str) -> str:
+    """A text for a message: its beginning, if it is long."""
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
 class Check:
     """A reply that is checked. Each method is an assertion of `docs/datasets.md` and raises `AssertionError` with the
     reason if it does not hold; else it gives the same object, so that checks can be chained.
@@ -118,8 +123,7 @@ class Check:
         return _probity.classify_one(row, self._rules)
 
     def _shown(self) -> str:
-        more = "…" if len(self.output) > _SHOWN else ""
-        return f"reply: {self.output[:_SHOWN]}{more}"
+        return f"reply: {shortened(self.output)}"
 
     def __repr__(self) -> str:
         return "<probity.Check: all held>"
@@ -172,7 +176,7 @@ class Case(Mapping[str, Any]):
         if found["verdict"] == "undecided":
             raise AssertionError(f"{self.id}: the case has no criterion, so it is undecided")
         if found["verdict"] != "pass":
-            raise AssertionError(f"{self.id}: {_probity.reason_of(found)}\nreply: {output[:_SHOWN]}")
+            raise AssertionError(f"{self.id}: {_probity.reason_of(found)}\nreply: {shortened(output)}")
         return found
 
     def __getitem__(self, key: str) -> Any:

@@ -152,6 +152,7 @@ def check_policy(
     return found
 
 
+@overload
 def check_error(
     text: str = "",
     *,
@@ -163,15 +164,44 @@ def check_error(
     stderr: str | None = None,
     headers: Mapping[str, str] | None = None,
     rules: RulesLike = None,
-) -> dict[str, Any]:
-    """Says what an error means, and whether trying again can help.
+    threads: int | None = None,
+) -> dict[str, Any]: ...
+@overload
+def check_error(
+    text: list[str],
+    *,
+    backend: str | None = None,
+    status: int | None = None,
+    exit_code: int | None = None,
+    signal: str | None = None,
+    stdout: str | None = None,
+    stderr: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    rules: RulesLike = None,
+    threads: int | None = None,
+) -> list[dict[str, Any]]: ...
+def check_error(
+    text: str | list[str] = "",
+    *,
+    backend: str | None = None,
+    status: int | None = None,
+    exit_code: int | None = None,
+    signal: str | None = None,
+    stdout: str | None = None,
+    stderr: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    rules: RulesLike = None,
+    threads: int | None = None,
+) -> dict[str, Any] | list[dict[str, Any]]:
+    """Says what an error means, and whether trying again can help. Of a list of texts, what else is known holds for each.
 
     >>> found = check_error("Rate limit reached, try again in 20s", status=429)
     >>> found["kind"], found["permanent"], found["retry_after"]
     ('rate_limit', False, 20.0)
+    >>> [it["kind"] for it in check_error(["overloaded", "invalid api key"])]
+    ['overloaded', 'auth']
     """
     known: dict[str, Any] = {
-        "text": text,
         "backend": backend,
         "status": status,
         "exit_code": exit_code,
@@ -180,4 +210,7 @@ def check_error(
         "stderr": stderr,
         "headers": headers,
     }
-    return _probity.check_error({key: it for key, it in known.items() if it is not None}, rules)
+    known = {key: it for key, it in known.items() if it is not None}
+    request: Any = [{**known, "text": it} for it in text] if isinstance(text, list) else {**known, "text": text}
+    found: dict[str, Any] | list[dict[str, Any]] = _probity.check_error(request, rules, threads)
+    return found

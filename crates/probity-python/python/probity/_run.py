@@ -19,7 +19,7 @@ Function = Callable[..., Any]
 class StoredRun:
     """A run that is kept in a store. It iterates over its results, and is a table of Arrow.
 
-    `polars.DataFrame(run)` and `pyarrow.table(run)` read it without a copy.
+    `polars.DataFrame(run)` and `pyarrow.table(run)` take the table over without a copy. It is made when they ask for it.
     """
 
     def __init__(self, native: _probity.StoredRun, exit_code: int | None = None) -> None:
@@ -156,10 +156,21 @@ def run(
 
     `backends` and `scorers` are functions that stand in the suite under these names, in addition to what its file
     describes or instead of it. A backend gets the prompt, and if it takes them its options and the context of the call; it
-    returns a text, or a dict as `docs/suites.md` describes it. A scorer gets the reply and its context. Either may be
+    returns a text, or a dict as `docs/programs.md` describes it. A scorer gets the reply and its context. Either may be
     `async`. They are called from several threads at once.
 
     `options` are further options of `probity run`. Notes go to the logger `probity`. Ctrl-C stops the run in good order.
+
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "cases.jsonl").write_text('{"id": "france", "prompt": "Its capital?", "expected_response": "Paris"}')
+    >>> _ = (folder / "suite.toml").write_text('[[runners]]\\nname = "capitals"\\ndataset = "cases.jsonl"\\ngates = false')
+    >>> going = run(folder / "suite.toml", backends={"mine": lambda prompt: "Paris"}, store=folder / "runs.db")
+    >>> [event["data"]["record"]["case_id"] for event in going if event["event"] == "case-finished"]
+    ['france']
+    >>> done = going.wait()
+    >>> done.exit_code, done.summary["passed"], done.case("france")[0]["verdict"]
+    (0, 1, 'pass')
     """
     words = [*options]
     for name, value in (("--store", store), ("--limit", limit), ("--repeat", repeat)):
@@ -173,7 +184,19 @@ def run(
 
 
 def load_run(run: str = "latest", store: Path | None = None) -> StoredRun:
-    """A run of a store: by its id, the beginning of it, or the latest."""
+    """A run of a store: by its id, the beginning of it, or the latest.
+
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "cases.jsonl").write_text('{"id": "france", "prompt": "Its capital?", "expected_response": "Paris"}')
+    >>> _ = (folder / "suite.toml").write_text('[[runners]]\\nname = "capitals"\\ndataset = "cases.jsonl"\\ngates = false')
+    >>> done = run(folder / "suite.toml", backends={"mine": lambda prompt: "Lyon"}, store=folder / "runs.db").wait()
+    >>> kept = load_run("latest", folder / "runs.db")
+    >>> kept.id == done.id, [it["verdict"] for it in kept]
+    (True, ['fail'])
+    >>> [it["run_id"] == kept.id for it in list_runs(folder / "runs.db")]
+    [True]
+    """
     return StoredRun(_probity.load_run(run, store))
 
 

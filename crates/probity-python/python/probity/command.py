@@ -46,7 +46,25 @@ def judge(
     return answer
 
 
-def equal(command: str, other: str, *, rules: RulesLike = None) -> str:
+@overload
+def equal(
+    command: str, other: str, *, rules: RulesLike = None, threads: int | None = None
+) -> str: ...
+@overload
+def equal(
+    command: list[str],
+    other: str | list[str],
+    *,
+    rules: RulesLike = None,
+    threads: int | None = None,
+) -> list[str]: ...
+def equal(
+    command: str | list[str],
+    other: str | list[str],
+    *,
+    rules: RulesLike = None,
+    threads: int | None = None,
+) -> str | list[str]:
     """Whether two commands do the same: `equal`, `different`, or `unknown` where reading does not tell.
 
     >>> equal("cat a | grep x", "grep x a")
@@ -55,8 +73,23 @@ def equal(command: str, other: str, *, rules: RulesLike = None) -> str:
     'unknown'
     >>> equal("rm a", "rm b")
     'different'
+
+    Many are compared with one command, or each with its own:
+
+    >>> equal(["ls -al", "ls"], "ls -la")
+    ['equal', 'different']
+    >>> equal(["ls -al", "rm a"], ["ls -la", "rm b"])
+    ['equal', 'different']
     """
-    return str(judge(command, against=other, rules=rules)["equivalence"])
+    if isinstance(command, str):
+        if not isinstance(other, str):
+            raise TypeError("one command is compared with one other")
+        return str(judge(command, against=other, rules=rules)["equivalence"])
+    others = [other] * len(command) if isinstance(other, str) else other
+    if len(others) != len(command):
+        raise ValueError(f"{len(command)} commands cannot be compared with {len(others)}")
+    pairs = list(zip(command, others))
+    return [str(it["equivalence"]) for it in _probity.compare_commands(pairs, rules, threads)]
 
 
 @overload
@@ -124,7 +157,11 @@ def extract(reply: list[str], *, threads: int | None = None) -> list[str | None]
 def extract(
     reply: str | list[str], *, threads: int | None = None
 ) -> str | None | list[str | None]:
-    """The command in a reply, or in each of a list; `None` where there is none."""
+    """The command in a reply, or in each of a list; `None` where there is none.
+
+    >>> extract(["Run `ls -l`.", "I would rather not."])
+    ['ls -l', None]
+    """
     found: str | None | list[str | None] = _probity.extract_command(reply, threads)
     return found
 

@@ -1,15 +1,20 @@
-"""The plugin of pytest: suites and datasets as tests.
+"""The pytest plugin: suites and datasets as tests.
 
 `@pytest.mark.probity("cases.jsonl")` gives a test its `case` once for each case of the dataset, with the case's id as the
 id of the test. Suites that the ini option `probity_suites` names, or that are named on the command line of pytest, are
-collected: each case on each backend is a test, which is run when its turn comes.
+collected: each case on each backend is a test.
+
+The selected cases of a runner on a backend are one run, which begins with the first of their tests and goes on beside them. In a
+worker of pytest-xdist each test is a run of its own, because a worker does not know which tests it will get.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +24,16 @@ import pytest
 if TYPE_CHECKING:
     from ._check import Case
 
-_SUFFIXES = (".toml", ".yaml", ".yml")
+# What a suite, or a configuration of promptfoo, has at its top level. Other files of these kinds belong to others.
+_SUITES = {
+    ".toml": re.compile(r"^\s*(\[\[\s*runners\s*\]\]|runners\s*=)", re.MULTILINE),
+    ".yaml": re.compile(r"^[\"']?(runners|providers|targets)[\"']?\s*:", re.MULTILINE),
+}
+_SUITES[".yml"] = _SUITES[".yaml"]
+_LANE_RUNS = pytest.StashKey["dict[Lane, LaneRun]"]()
+
+Lane = tuple[Path, str, "str | None", str]
+"""A runner of a suite on a backend, with a variant if it has any."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -51,13 +65,25 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    if file_path.suffix not in _SUFFIXES:
+    if file_path.suffix not in _SUITES:
         return None
-    named = parent.session.isinitpath(file_path)
-    if named or file_path in parent.config.getini("probity_suites"):
+    is_chosen = file_path in parent.config.getini("probity_suites")
+    if is_chosen or (parent.session.isinitpath(file_path) and _is_suite(file_path)):
         collector: pytest.Collector = SuiteFile.from_parent(parent, path=file_path)
         return collector
     return None
+
+
+def _is_suite(path: Path) -> bool:
+    try:
+        return _SUITES[path.suffix].search(path.read_text(encoding="utf-8")) is not None
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    for it in session.stash.get(_LANE_RUNS, {}).values():
+        it.close()
 
 
 class SuiteFile(pytest.File):
@@ -83,36 +109,92 @@ class SuiteFile(pytest.File):
             yield item
 
 
+class LaneRun:
+    """A run of cases of one lane, which goes on while tests take its results."""
+
+    def __init__(self, lane: Lane, cases: list[str], options: list[str]) -> None:
+        from . import run
+
+        path, runner, variant, backend = lane
+        self._folder = tempfile.TemporaryDirectory()
+        self._store = os.path.join(self._folder.name, "run.db")
+        words = [*options, f"--case={','.join(cases)}", f"--backend={backend}"]
+        if variant:
+            words.append(f"--variant={variant}")
+        self._run = run(path, [runner], store=self._store, options=words)
+        self._finished: Counter[str] = Counter()
+        self._id = ""
+        self._is_over = False
+
+    def results(self, case_id: str, repeats: int) -> list[dict[str, Any]]:
+        """The results of a case, as soon as all of them are there, or the run is over."""
+        from . import load_run
+
+        while self._finished[case_id] < repeats and not self._is_over:
+            event = next(self._run, None)
+            if event is None:
+                self._is_over = True
+            elif event["event"] == "run-started":
+                self._id = event["data"]["run_id"]
+            elif event["event"] == "case-finished":
+                # Events are told after they are recorded, so that the result can be read already.
+                self._finished[event["data"]["record"]["case_id"]] += 1
+        return load_run(self._id, self._store).case(case_id) if self._id else []
+
+    def close(self) -> None:
+        """Ends the run; nobody asks for the rest of it."""
+        with self._run:
+            pass
+        self._folder.cleanup()
+
+
 class CaseItem(pytest.Item):
     """A case of a suite on a backend."""
 
     def __init__(self, *, planned: dict[str, Any], **more: Any) -> None:
         super().__init__(**more)
         self.planned = planned
+        self.lane: Lane = (self.path, planned["runner"], planned.get("variant"), planned["backend"])
+        self.results: list[dict[str, Any]] = []
         self.add_marker(pytest.mark.probity)
         self.extra_keyword_matches.update((planned["runner"], planned["backend"], planned["case_id"]))
 
-    def runtest(self) -> None:
-        from . import run
-
-        it = self.planned
-        options = [*self.config.getini("probity_options"), f"--case={it['case_id']}", f"--backend={it['backend']}"]
-        if it.get("variant"):
-            options.append(f"--variant={it['variant']}")
-        with tempfile.TemporaryDirectory() as folder:
-            store = os.path.join(folder, "run.db")
-            done = run(self.path, [it["runner"]], store=store, options=options).wait()
-            results = done.case(it["case_id"])
-        if not results:
-            raise CaseFailure(f"{it['case_id']}: the case came to no end")
-        for result in results:
+    def setup(self) -> None:
+        """Has the case asked. What says nothing about the answer, such as an outage, is an error of pytest and no failure."""
+        case_id = self.planned["case_id"]
+        self.results = self._asked()
+        if not self.results:
+            pytest.fail(f"{case_id}: the case came to no end", pytrace=False)
+        for result in self.results:
             self.user_properties += [("class", result["classification"]["primary"]), ("verdict", result["verdict"])]
-        for result in results:
+        for result in self.results:
+            if result["verdict"] == "error":
+                pytest.fail(f"{case_id}: {result['reason']}", pytrace=False)
+
+    def _asked(self) -> list[dict[str, Any]]:
+        case_id, repeats = self.planned["case_id"], self.planned.get("repeat", 1)
+        options = [*self.config.getini("probity_options")]
+        if hasattr(self.config, "workerinput"):
+            alone = LaneRun(self.lane, [case_id], options)
+            try:
+                return alone.results(case_id, repeats)
+            finally:
+                alone.close()
+        runs = self.session.stash.setdefault(_LANE_RUNS, {})
+        if self.lane not in runs:
+            chosen = [it for it in self.session.items if isinstance(it, CaseItem) and it.lane == self.lane]
+            runs[self.lane] = LaneRun(self.lane, [it.planned["case_id"] for it in chosen], options)
+        return runs[self.lane].results(case_id, repeats)
+
+    def runtest(self) -> None:
+        from ._check import shortened
+
+        for result in self.results:
             if result["verdict"] == "undecided":
                 pytest.skip(result["reason"])
-            if result["verdict"] != "pass":
-                reply = result.get("raw_response") or ""
-                raise CaseFailure(f"{it['case_id']}: {result['reason']}\nprompt: {result['prompt']}\nreply: {reply}")
+            if result["verdict"] == "fail":
+                prompt, reply = shortened(result["prompt"]), shortened(result.get("raw_response") or "")
+                raise CaseFailure(f"{self.planned['case_id']}: {result['reason']}\nprompt: {prompt}\nreply: {reply}")
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if isinstance(excinfo.value, CaseFailure):
