@@ -38,6 +38,12 @@ if ! command -v python3 >/dev/null || ! command -v node >/dev/null; then
   as_root apt-get update -qq
   as_root apt-get install -y -qq python3 nodejs
 fi
+# Workers are tested with a real NATS server.
+if ! command -v nats-server >/dev/null; then
+  step 'installing a NATS server'
+  as_root apt-get update -qq
+  as_root apt-get install -y -qq nats-server
+fi
 # What the browser checks pages with comes from npm.
 if [ $quick = false ] && ! command -v npm >/dev/null; then
   step 'installing npm'
@@ -86,6 +92,8 @@ step 'tables in other programs'
 scripts/tables-test
 step 'Python package'
 scripts/python-test
+step 'spans and metrics in other programs'
+scripts/otlp-test
 step 'real model'
 scripts/real-model-test
 step 'Claude Code with a real model, in the sandbox'
