@@ -59,7 +59,12 @@ pub(super) fn run(args: &InitArgs, printer: &Printer) -> Result<Exit, Failure> {
     refuse_in_the_way(&planned, workflow.as_ref(), args.force)?;
     let found = Found::look(args)?;
     match found.wish()? {
-        Wish::Import(path) => return import(path, args.force, printer),
+        Wish::Import(path) => {
+            let exit = import(path, args.force, printer)?;
+            write(workflow.iter())?;
+            printer.show(&told_of_workflow(workflow.as_ref()))?;
+            return Ok(exit);
+        }
         Wish::Backend(choice) => planned = plan(args, Some(&choice), printer)?,
         Wish::Nothing => {}
     }
@@ -82,8 +87,7 @@ impl Found {
         let is_chosen = args.backend.is_some() || args.no_detect;
         let offers = if is_chosen { Vec::new() } else { offers::look()? };
         let folder = args.folder.as_deref().unwrap_or(Path::new(""));
-        // An import would leave the workflow out.
-        let wants_starter = args.suite.is_empty() && !is_chosen && args.ci.is_none();
+        let wants_starter = args.suite.is_empty() && !is_chosen;
         let promptfoo = wants_starter.then(|| offers::promptfoo_in(folder)).flatten();
         Ok(Self { offers, promptfoo, has_terminal: offers::has_terminal() })
     }
@@ -298,9 +302,7 @@ fn told(planned: &[Planned], workflow: Option<&Planned>) -> String {
             let _ = writeln!(text, "  asks {}", described(backend));
         }
     }
-    for path in workflow.into_iter().flat_map(Planned::paths) {
-        let _ = writeln!(text, "wrote {}; its first lines say what it needs", path.display());
-    }
+    text.push_str(&told_of_workflow(workflow));
     match planned {
         [one] if shown(&one.folder) == "." => text.push_str("next:\n"),
         [one] => {
@@ -315,6 +317,14 @@ fn told(planned: &[Planned], workflow: Option<&Planned>) -> String {
 `[backends.local]` in probity.toml says what is asked; `probity doctor` looks whether it is there
 ",
     );
+    text
+}
+
+fn told_of_workflow(workflow: Option<&Planned>) -> String {
+    let mut text = String::new();
+    for path in workflow.into_iter().flat_map(Planned::paths) {
+        let _ = writeln!(text, "wrote {}; its first lines say what it needs", path.display());
+    }
     text
 }
 
