@@ -265,7 +265,7 @@ struct Context<'a> {
 impl Context<'_> {
     /// Says what would be run, and writes down what would be asked.
     fn tell_plan(&self, plan: &dry_run::Plan<'_>) -> Result<Exit, Failure> {
-        let text = dry_run::render(plan);
+        let text = Printer::laid_out(&dry_run::render(plan));
         if let Some(path) = &self.args.requests {
             dry_run::write_requests(path, plan.lanes, plan.backends)?;
         }

@@ -83,8 +83,12 @@ fn an_import_that_is_offered_is_done() {
 
     let words = ["init", "--force", "--ci", "github", "--", "-evals"];
     let shown = seen_of(&project, &words, &variables);
-    assert!(!shown.contains("Import it instead?"), "{shown}");
-    assert!(project.path(".github/workflows/probity.yml").is_file(), "{shown}");
+    assert!(shown.contains("Import it instead?"), "{shown}");
+    // The workflow runs what was imported.
+    assert!(project.read("-evals/probity.toml").contains("promptfoo"), "{shown}");
+    let workflow = project.read(".github/workflows/probity.yml");
+    assert!(workflow.contains("suite: -evals/probity.toml"), "{workflow}");
+    assert!(shown.contains("probity.yml; its first lines say what it needs"), "{shown}");
 }
 
 /// The codes that go up to draw again, and those that colour.
@@ -126,6 +130,15 @@ fn columns(line: &str) -> usize {
     });
     let is_wide = |c: char| ('\u{4e00}'..'\u{9fff}').contains(&c) || c > '\u{1f000}';
     shown.chars().filter(|c| *c != '\r').map(|c| if is_wide(c) { 2 } else { 1 }).sum()
+}
+
+/// A plan breaks between words.
+#[test]
+fn a_dry_run_keeps_to_the_columns_of_the_terminal() {
+    let shown = seen_of(&project(), &["run", "--dry-run"], &[("WIDTH", "50")]);
+    let lines: Vec<&str> = shown.lines().collect();
+    assert!(lines.iter().any(|it| it.contains("2 of 2 cases")), "{shown}");
+    assert!(lines.iter().all(|it| it.trim_end().chars().count() <= 50), "{shown}");
 }
 
 #[test]
