@@ -251,7 +251,7 @@ impl Worker {
             }
         }
         (self.say)(
-            "leaving: no more calls are taken, and those in flight are brought to their end",
+            "leaving: no new calls are taken; those in flight are finished",
         );
         shop.state().leaving = true;
         shop.beat().await;

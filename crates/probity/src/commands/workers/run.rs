@@ -72,7 +72,9 @@ impl Hands {
                 offers.insert(Who::Backend(at), note(kind(seat)));
             }
         }
-        offers.insert(Who::Scorers, note(OfferKind::Scorers));
+        if !project.suite.scorers.is_empty() {
+            offers.insert(Who::Scorers, note(OfferKind::Scorers));
+        }
         offers.insert(Who::Sandbox, note(OfferKind::Sandbox));
         let opening = Opening {
             run: plan.run_id.clone(),
