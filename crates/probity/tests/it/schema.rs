@@ -41,9 +41,9 @@ struct Schema {
 impl Schema {
     /// The schema of a name. It is printed once.
     fn named(name: &str) -> &'static Self {
-        static ALL: OnceLock<Vec<Schema>> = OnceLock::new();
-        let all = ALL.get_or_init(|| NAMES.into_iter().map(Self::print).collect());
-        all.iter().find(|it| it.name == name).unwrap()
+        static ALL: [OnceLock<Schema>; NAMES.len()] = [const { OnceLock::new() }; NAMES.len()];
+        let at = NAMES.iter().position(|it| *it == name).unwrap();
+        ALL[at].get_or_init(|| Self::print(NAMES[at]))
     }
 
     fn print(name: &'static str) -> Self {
