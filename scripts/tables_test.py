@@ -93,9 +93,9 @@ def make(probity, folder, results):
 
 
 def described():
-    """The columns of `docs/tables.md`, with their types."""
-    page = Path(__file__).parent.parent.joinpath("docs/tables.md").read_text()
-    tables = re.findall(r"^### `(\w+)`\n(.*?)(?=^##|\Z)", page, re.M | re.S)
+    """The columns of `docs/reference/tables.md`, with their types."""
+    page = Path(__file__).parent.parent.joinpath("docs/reference/tables.md").read_text()
+    tables = re.findall(r"^## `(\w+)`\n(.*?)(?=^##|\Z)", page, re.M | re.S)
     return {name: re.findall(r"^\| `(\w+)` \| `(.*?)` \|", text, re.M) for name, text in tables}
 
 

@@ -1,4 +1,4 @@
-//! The columns of the tables: an interface, described in `docs/tables.md`, to which a test holds the page.
+//! The columns of the tables: an interface, described in `docs/reference/tables.md`, to which a test holds the page.
 //!
 //! Integers are signed, because Spark and Trino have no others.
 

@@ -341,10 +341,10 @@ fn a_full_disk_is_named_as_such() {
 
 #[test]
 fn the_page_lists_every_column_with_its_type() {
-    let page = include_str!("../../../docs/tables.md");
+    let page = include_str!("../../../docs/reference/tables.md");
     for table in Table::ALL {
-        let section = page.split(&format!("\n### `{table}`\n")).nth(1).expect("a section");
-        let section = section.split("\n### ").next().unwrap_or_default();
+        let section = page.split(&format!("\n## `{table}`\n")).nth(1).expect("a section");
+        let section = section.split("\n## ").next().unwrap_or_default();
         let listed: Vec<(&str, &str)> = section
             .lines()
             .filter_map(|line| {

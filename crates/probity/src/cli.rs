@@ -167,7 +167,7 @@ Examples:
   probity show k3f9x2 case-17  prompt, answer, attempts, classification with its evidence")]
     Show(run::ShowArgs),
 
-    /// Look at the runs of the store in a browser, also while they go on
+    /// Browse stored runs, and runs in progress, in a web browser
     ///
     /// Prints its address as the first line of standard output, and answers until it is stopped. Nothing is
     /// changed, and nothing is loaded from anywhere else. Addresses that others can reach need a token, which
@@ -180,7 +180,7 @@ Examples:
   probity view --allow-edit                    mark verdicts right or wrong, give points, take notes")]
     View(view::ViewArgs),
 
-    /// Write a run as JSON, Markdown, `JUnit`, CSV or HTML
+    /// Write a report of a run: HTML, Markdown, JUnit, CSV or JSON
     ///
     /// The suffix of a file name selects the format. Without -o the summary is shown.
     #[command(after_help = "\
@@ -237,7 +237,7 @@ Examples:
     /// Export a run or a suite: for training, as a draft of an issue, or for another tool
     ///
     /// Prompts are written as they were sent. For training, cases that ended in an error are left
-    /// out. What another tool cannot be told is listed, and the exit code is 1 unless --lossy.
+    /// out. What the other tool has no place for is listed, and the exit code is 1 unless --lossy.
     #[command(after_help = "\
 Examples:
   probity export --as chat -o train.jsonl
@@ -249,7 +249,7 @@ Examples:
   probity export k3f9x2 --as otlp --to http://localhost:4318
   probity export --all --as parquet -o tables            then: select * from 'tables/cases/*/*.parquet'
 
-Exit codes: 0 everything was written, 1 something could not be said, 2 nothing was written")]
+Exit codes: 0 everything was written, 1 something was lost, 2 nothing was written")]
     Export(export::ExportArgs),
 
     /// Check whether the backends of a suite are available
@@ -264,11 +264,11 @@ Examples:
 Exit codes: 0 every backend is available, 3 one is not")]
     Doctor(run::DoctorArgs),
 
-    /// Execute a command in a world of its own and show what it did there
+    /// Run a shell command in a sandbox, and show what it did
     ///
     /// The command sees a world: files made for it, and the tools of this machine, which it can only read. It
-    /// has no network, no rights, and limits on time, memory, processes and disk. Nothing of what it does
-    /// leaves the world. What it wrote, how it ended and which files are different afterwards is shown.
+    /// has no network, no rights, and limits on time, memory, processes and disk. It cannot change
+    /// anything outside the world. Its output, its exit code and the files that it changed are shown.
     #[command(
         args_conflicts_with_subcommands = true,
         after_help = "\
@@ -283,10 +283,10 @@ Exit codes: 0 it was executed, 2 wrong command line or world, 3 there is no sand
     )]
     Sandbox(sandbox::SandboxArgs),
 
-    /// Make calls for runs on other machines, by way of a NATS server
+    /// Make calls for runs on other machines, through a NATS server
     ///
     /// Asks the backends whose keys, programs or models are on this machine, executes in its sandbox, and with
-    /// --suite runs its scorers. Keys stay here. SIGTERM and Ctrl-C bring what has begun to its end.
+    /// --suite runs its scorers. Keys stay here. On SIGTERM or Ctrl-C it finishes the calls that it has begun.
     #[cfg(feature = "workers")]
     #[command(after_help = "\
 Examples:
@@ -297,7 +297,7 @@ Examples:
 Exit codes: 0 it was stopped, 2 wrong command line, no way to the server, 3 the server refuses it")]
     Worker(workers::WorkerArgs),
 
-    /// List the workers of a NATS server: what they do, how much, and when they were last seen
+    /// List the workers of a NATS server: calls, rate, and when they were last seen
     #[cfg(feature = "workers")]
     #[command(after_help = "\
 Example:
@@ -345,7 +345,7 @@ Examples:
     )]
     Model(model::ModelCommand),
 
-    /// Evaluate models that judge answers
+    /// Find out whether a model that judges answers can be trusted
     #[command(
         subcommand,
         after_help = "\
@@ -354,7 +354,7 @@ Example:
     )]
     Judge(judge::JudgeCommand),
 
-    /// Classify stored run results
+    /// Classify stored replies, without calling a model
     ///
     /// Reads run results, one JSON object per line, and writes the same lines with
     /// `classification`, `verdict` and `scores`. No model is called. A result has
@@ -367,7 +367,7 @@ Examples:
   zcat results.jsonl.gz | probity classify - --suite probity.toml > classified.jsonl")]
     Classify(ClassifyArgs),
 
-    /// Run one detector on a text
+    /// Check one text: is it a refusal, JSON, a safe command, which kind of error?
     ///
     /// Without --text and --jsonl the text is read from standard input. With --jsonl the
     /// input is one JSON object per line; the output has the same order and the same `id`s.

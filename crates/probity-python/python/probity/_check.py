@@ -18,7 +18,7 @@ def shortened(text: str) -> str:
 
 
 class Check:
-    """A reply that is checked. Each method is an assertion of `docs/datasets.md` and raises `AssertionError` with the
+    """A reply that is checked. Each method is an assertion of `docs/reference/assertions.md` and raises `AssertionError` with the
     reason if it does not hold; else it gives the same object, so that checks can be chained.
 
     >>> Check('{"city": "Paris"}').contains("Paris").is_json({"required": ["city"]})

@@ -100,7 +100,7 @@ pub(crate) struct CheckCommandArgs {
     #[arg(long, value_name = "CMD2", allow_hyphen_values = true)]
     pub(crate) against: Option<String>,
 
-    /// Run both in a sandbox if reading them does not tell whether they do the same
+    /// Run both in a sandbox if parsing cannot tell whether they do the same
     #[arg(long)]
     pub(crate) execute: bool,
 

@@ -31,7 +31,7 @@ pub(crate) struct ExportArgs {
     #[arg(long)]
     pub(crate) force: bool,
 
-    /// For another tool: succeed even if not everything can be said there. Of another tool's
+    /// For another tool: succeed even if something is lost. Of another tool's
     /// configuration, take what can be carried over
     #[arg(long)]
     pub(crate) lossy: bool,

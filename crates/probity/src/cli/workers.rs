@@ -35,7 +35,7 @@ pub(crate) struct NatsArgs {
 /// How a run has its calls made by workers.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct HandOverArgs {
-    /// Have workers make the calls, by way of this NATS server
+    /// Let workers make the calls, through this NATS server
     #[arg(long, value_name = "URL", conflicts_with = "replay", help_heading = "Workers")]
     pub(crate) workers: Option<String>,
 

@@ -78,7 +78,7 @@ fn every_link_leads_to_a_page_and_a_heading() {
 #[test]
 fn a_broken_link_is_noticed() {
     let mut pages = all();
-    let text = "# Title\n\n[a](running.md) [b](running.md#output) [c](#title) `[d](none.md)` \
+    let text = "# Title\n\n[a](running.md) [b](running.md#dry-runs) [c](#title) `[d](none.md)` \
                 [e](none.md) [f](running.md#none) [g](#none) [h](../Cargo.toml) [i](../../../x)\n";
     pages.insert("docs/x.md".to_owned(), Page::parse("docs/x.md", text));
     let wrong = broken(&pages["docs/x.md"], &pages);

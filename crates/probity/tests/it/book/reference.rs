@@ -2,9 +2,12 @@
 //!
 //! A page holds such a part between `<!-- generated: NAME -->` and `<!-- generated: end -->`.
 
-use std::{collections::BTreeMap, fmt::Write as _, fs};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+    fs,
+};
 
-use regex::Regex;
 use serde_json::{Map, Value};
 
 use super::{is_updating, page::Page, root, session::Session, site};
@@ -19,7 +22,6 @@ fn made(name: &str) -> String {
         "case" => Tables::of("case").written(),
         "events" => Tables::of("event").events(),
         "schemas" => commands_of(&printed(&["schema"])),
-        "assertions" => assertions(),
         "metrics" => metrics(),
         "commands" => commands(),
         "settings" => format!("```toml\n{}```\n", printed(&["config", "default"])),
@@ -272,27 +274,17 @@ fn range(value: &Value) -> String {
     }
 }
 
-/// Each assertion with what `docs/datasets.md` says of it. Links lead out of `docs/reference`.
-fn assertions() -> String {
+#[test]
+fn every_assertion_has_one_row() {
     let schema = schema("suite");
     let kinds = &schema["$defs"]["assertion"]["properties"]["type"]["anyOf"][0]["enum"];
-    let page = fs::read_to_string(root().join("docs/datasets.md")).unwrap();
-    let rows: Vec<(&str, &str)> = page
-        .lines()
-        .filter_map(|it| it.strip_prefix("| `")?.strip_suffix(" |")?.split_once(" | "))
-        .collect();
-    let mut text = "| type | holds if |\n| --- | --- |\n".to_owned();
     let names = kinds.as_array().unwrap().iter().filter_map(Value::as_str);
-    let link = Regex::new(r"\]\(([a-z-]+\.md)").unwrap();
-    for name in names.filter(|it| !it.starts_with("not-")) {
-        let found = rows.iter().find(|(cell, _)| cell.split('`').step_by(2).any(|it| it == name));
-        let (_, about) =
-            found.unwrap_or_else(|| panic!("docs/datasets.md has no row for `{name}`"));
-        let about = link.replace_all(about, "](../$1");
-        let about = about.replace("](#", "](../datasets.md#");
-        let _ = writeln!(text, "| `{name}` | {about} |");
-    }
-    text
+    let names: BTreeSet<&str> = names.filter(|it| !it.starts_with("not-")).collect();
+    let page = fs::read_to_string(root().join("docs/reference/assertions.md")).unwrap();
+    let rows: Vec<&str> =
+        page.lines().filter_map(|it| it.strip_prefix("| `")?.split('`').next()).collect();
+    assert_eq!(rows.iter().copied().collect::<BTreeSet<_>>(), names);
+    assert_eq!(rows.len(), names.len(), "a type has two rows");
 }
 
 /// Each metric that a gate can be on.
