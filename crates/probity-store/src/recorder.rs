@@ -225,6 +225,22 @@ impl Recorder {
         update().map_err(StoreError::Write)
     }
 
+    /// Has the disk fail from now on, as SQLite sees it.
+    #[cfg(feature = "simulated")]
+    pub fn hinder(&mut self, disk: BadDisk) -> Result<(), StoreError> {
+        let connection = &self.connection;
+        let hinder = || match disk {
+            BadDisk::FullAfter { pages } => {
+                let used: i64 = connection.query_row("PRAGMA page_count", [], |row| row.get(0))?;
+                let most = used + i64::from(pages);
+                let set = format!("PRAGMA max_page_count = {most}");
+                connection.query_row(&set, [], |row| row.get::<_, i64>(0)).map(drop)
+            }
+            BadDisk::ReadOnly => connection.pragma_update(None, "query_only", true),
+        };
+        hinder().map_err(StoreError::Write)
+    }
+
     fn find_lane(&self, lane: &Lane) -> rusqlite::Result<Option<i64>> {
         self.connection
             .query_row(
@@ -242,6 +258,19 @@ impl Recorder {
         let _ = connection.close();
         lock.release();
     }
+}
+
+/// How a disk fails, in a simulation.
+#[cfg(feature = "simulated")]
+#[derive(Clone, Copy, Debug)]
+pub enum BadDisk {
+    /// It is full after so many pages more.
+    FullAfter {
+        /// Pages of the store.
+        pages: u32,
+    },
+    /// Nothing can be written.
+    ReadOnly,
 }
 
 /// What takes single statements back is in memory. A few large pages of it would be a file otherwise, opened in the middle of a
