@@ -101,8 +101,19 @@ pub(crate) fn run(words: &[String]) -> io::Result<()> {
     for (seed, why) in &wrong {
         println!("{}", told(*seed, why));
     }
-    let Sums { worlds, calm, processes, kills, power_cuts, stops, failures, calls, results, moments, seconds } =
-        sums;
+    let Sums {
+        worlds,
+        calm,
+        processes,
+        kills,
+        power_cuts,
+        stops,
+        failures,
+        calls,
+        results,
+        moments,
+        seconds,
+    } = sums;
     println!(
         "simulation: {worlds} seeds from {} ({calm} calm), {processes} processes with {kills} kills, {power_cuts} power \
          cuts, {stops} stops and {failures} failed disks; {calls} calls, {results} results, {moments} moments, {} h \
@@ -121,7 +132,9 @@ pub(crate) fn run(words: &[String]) -> io::Result<()> {
 /// The line that a seed comes to which is not as it must be.
 fn told(seed: u64, why: &str) -> String {
     let why = why.replace('\n', " ");
-    format!("seed {seed}: {why}; again: cargo run --release -p probity-bench -- simulate --seed {seed}")
+    format!(
+        "seed {seed}: {why}; again: cargo run --release -p probity-bench -- simulate --seed {seed}"
+    )
 }
 
 fn parse(words: &[String]) -> io::Result<Campaign> {
@@ -215,9 +228,10 @@ impl Ground<'_> {
         if self.is_told {
             println!("{}{:?}", world.suite, world.options);
         }
-        let written = world.datasets.iter().try_for_each(|(name, text)| {
-            fs::write(self.folder.join(name), text)
-        });
+        let written = world
+            .datasets
+            .iter()
+            .try_for_each(|(name, text)| fs::write(self.folder.join(name), text));
         written.map_err(|it| it.to_string())?;
         let prepared = Prepared::load(&world.suite, self.folder, &RULES, &world.options)?;
         let rng = &mut Rng::with_seed(seed ^ 0x5eed_0002);

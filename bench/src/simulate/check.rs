@@ -60,8 +60,11 @@ impl Found {
             let mut twice = None;
             reader
                 .cases(&view, |case| {
-                    let place =
-                        Place { lane: lane.clone(), case: case.case_id.clone(), repeat: case.repeat };
+                    let place = Place {
+                        lane: lane.clone(),
+                        case: case.case_id.clone(),
+                        repeat: case.repeat,
+                    };
                     let outcome = Outcome {
                         class: case.class,
                         verdict: case.verdict,
@@ -171,9 +174,11 @@ pub(crate) fn ended(
     if !is_sound && *exit != 3 {
         return Err(format!("exit code {exit} with lanes that are {:?}", ended.lanes));
     }
-    let count = |verdict: Verdict| found.results.values().filter(|it| it.verdict == verdict).count();
+    let count =
+        |verdict: Verdict| found.results.values().filter(|it| it.verdict == verdict).count();
     let shown = ended.view.lanes.iter().map(|it| it.metrics.all.verdicts);
-    let shown = shown.fold((0, 0, 0), |all, it| (all.0 + it.pass, all.1 + it.fail, all.2 + it.error));
+    let shown =
+        shown.fold((0, 0, 0), |all, it| (all.0 + it.pass, all.1 + it.fail, all.2 + it.error));
     let stored = (count(Verdict::Pass), count(Verdict::Fail), count(Verdict::Error));
     let stored = (stored.0 as u64, stored.1 as u64, stored.2 as u64);
     if shown != stored {

@@ -48,7 +48,7 @@ impl Files {
         self.0.iter().try_for_each(|(name, bytes)| fs::write(folder.join(name), bytes))
     }
 
-    /// After a kill between two moments, in which transactions were written and then, perhaps, the file with the counts.
+    /// After a kill between two moments, in which transactions were written.
     pub(crate) fn while_writing(before: &Self, after: &Self, rng: &mut Rng) -> Self {
         // Pages were copied as well: that is a moment of its own.
         if before.0.get(STORE) != after.0.get(STORE) {
@@ -58,15 +58,20 @@ impl Files {
         let old = before.0.get(LOG).unwrap_or(&empty);
         let Some(new) = after.0.get(LOG) else { return before.clone() };
         let first = old.iter().zip(new).take_while(|(old, new)| old == new).count();
+        let end = rng.usize(first..=new.len());
+        let mut log = new[..end].to_vec();
+        log.extend(old.iter().skip(end));
         let mut files = before.clone();
-        if first < new.len() && rng.u8(..) < 200 {
-            let end = rng.usize(first..=new.len());
-            let mut log = new[..end].to_vec();
-            log.extend(old.iter().skip(end));
-            files.0.insert(LOG.to_owned(), log);
-            return files;
+        files.0.insert(LOG.to_owned(), log);
+        files
+    }
+
+    /// The same, when the file with the counts was written after the transactions.
+    pub(crate) fn while_opening(before: &Self, after: &Self, rng: &mut Rng) -> Self {
+        if rng.bool() {
+            return Self::while_writing(before, after, rng);
         }
-        files.0.insert(LOG.to_owned(), new.clone());
+        let mut files = after.clone();
         let counts = after.0.iter().filter(|(name, _)| is_counts(name));
         for (name, bytes) in counts {
             // It is emptied, then written at once; a kill may leave any beginning of it.
@@ -76,9 +81,12 @@ impl Files {
                 2 => Some(rng.usize(..=bytes.len())),
                 _ => Some(bytes.len()),
             };
-            if let Some(end) = end {
-                files.0.insert(name.clone(), bytes[..end].to_vec());
-            }
+            match (end, before.0.get(name)) {
+                (Some(end), _) => files.0.insert(name.clone(), bytes[..end].to_vec()),
+                (None, Some(before)) => files.0.insert(name.clone(), before.clone()),
+                // It was made before anything was written.
+                (None, None) => files.0.insert(name.clone(), Vec::new()),
+            };
         }
         files
     }

@@ -194,7 +194,11 @@ impl Backend {
         for place in &question.about {
             // Answers that are compared have to be there together.
             let is_alone = question.about.len() == 1
-                && self.outside.world.runner(&place.lane.runner).is_some_and(|it| !it.is_compared());
+                && self
+                    .outside
+                    .world
+                    .runner(&place.lane.runner)
+                    .is_some_and(|it| !it.is_compared());
             match known.durable.get(place) {
                 Some(is_error) if is_alone && !(*is_error && known.retries_errors) => {
                     let key = &question.key;

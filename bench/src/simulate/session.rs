@@ -128,6 +128,8 @@ struct State {
 /// What is written.
 #[derive(Clone, Copy, Debug)]
 enum Writing {
+    /// Transactions, and then the file with the counts.
+    Opening,
     Transactions,
     Closing,
 }
@@ -143,6 +145,13 @@ impl Fate {
 
     pub(crate) fn is_dead(&self) -> bool {
         self.state().left.is_some()
+    }
+
+    /// Waits until the process dies.
+    async fn death(&self) {
+        while !self.is_dead() {
+            self.dies.notified().await;
+        }
     }
 
     /// How many moments there were.
@@ -180,6 +189,7 @@ impl Fate {
         let rng = &mut Rng::with_seed(state.plan.seed ^ 0xd15c);
         let files = match (state.plan.within, what) {
             (Within::After | Within::Before, _) => after,
+            (Within::Halfway, Writing::Opening) => Files::while_opening(&before, &after, rng),
             (Within::Halfway, Writing::Transactions) => Files::while_writing(&before, &after, rng),
             (Within::Halfway, Writing::Closing) => Files::while_closing(&before, &after, rng),
         };
@@ -379,19 +389,15 @@ async fn process(
     let mut plan = prepared.plan(again.is_some(), &server, cache)?;
     outside.fate.writes();
     let opened = prepared.open(&mut plan, again);
-    outside.fate.wrote(Writing::Transactions);
+    outside.fate.wrote(Writing::Opening);
     if outside.fate.is_dead() {
         return Ok(End::Died);
     }
     let (recorder, ledger) = opened?;
     let is_uncounted = |it: &&(u64, Trouble)| matches!(it.1, Trouble::Uncounted);
     let fails_at = disturbance.disk.as_ref().filter(is_uncounted).map(|it| it.0 + 1);
-    plan.ledger = Some(Box::new(Counted {
-        ledger,
-        outside: outside.clone(),
-        fails_at,
-        written: 0,
-    }));
+    plan.ledger =
+        Some(Box::new(Counted { ledger, outside: outside.clone(), fails_at, written: 0 }));
     let (stop, stopped) = watch::channel(false);
     {
         let mut state = outside.fate.state();
@@ -420,7 +426,7 @@ async fn process(
     });
     let (outcome, written) = tokio::select! {
         biased;
-        () = outside.fate.dies.notified() => return Ok(End::Died),
+        () = outside.fate.death() => return Ok(End::Died),
         done = timeout(FOREVER, work) => done.map_err(|_| "the run stopped to do anything")?,
     };
     if outside.fate.is_dead() {

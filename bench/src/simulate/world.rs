@@ -113,18 +113,21 @@ impl World {
         let rng = &mut Rng::with_seed(seed ^ 0x5eed_0001);
         let is_calm = chance(rng, 60);
         let stormy = |rng: &mut Rng, percent| !is_calm && chance(rng, percent);
-        let count = rng.usize(1..=3);
+        let count = [1, 1, 2, 2, 3][rng.usize(..5)];
         let backends: Vec<(String, u64)> =
             (0..count).map(|at| (format!("b{at}"), rng.u64(1..=6))).collect();
-        let errors = if chance(rng, 40) { rng.u32(1..30) } else { 0 };
-        let runners: Vec<Runner> =
-            (0..rng.usize(1..=3)).map(|at| runner(at, count, is_calm, rng)).collect();
+        let errors = if chance(rng, 40) { rng.u32(1..40) } else { 0 };
+        let runners: Vec<Runner> = (0..[1, 1, 1, 2, 2, 3][rng.usize(..6)])
+            .map(|at| runner(at, count, is_calm, rng))
+            .collect();
         let max_retries = rng.usize(..4);
         let planned: u64 = runners.iter().map(Runner::planned).sum();
         // What is decided early is judged by text alone, as all of a judge's answers would have to come first.
         let is_decided_early = chance(rng, 15)
             && runners.iter().any(|it| it.gate.is_some())
             && runners.iter().all(|it| it.judging == Judging::Text);
+        // Which of them are asked before that is a matter of time.
+        let errors = if is_decided_early { 0 } else { errors };
         let mut world = Self {
             seed,
             suite: String::new(),
@@ -363,7 +366,8 @@ fn runner(at: usize, backends: usize, is_calm: bool, rng: &mut Rng) -> Runner {
         true => vec!["v0".to_owned(), "v1".to_owned()],
         false => vec![String::new()],
     };
-    let cases = [1, 2, 3, 5, 8, 13][rng.usize(..6)];
+    // Small worlds show as much as large ones, and there can be more of them.
+    let cases = [1, 1, 2, 3, 4, 7][rng.usize(..6)];
     let repeat = if chance(rng, 25) { 2 } else { 1 };
     let gate = chance(rng, 60).then(|| rng.u32(20..95));
     let max_calls = (!is_calm && chance(rng, 15)).then(|| rng.u64(1..30));

@@ -97,7 +97,7 @@ impl Prepared {
             project: project.map_err(|it| it.to_string())?,
             args: *args,
             store,
-            printer: Printer::silent(),
+            printer: Printer::telling(std::sync::Arc::new(|_| {})),
             selection,
             scanned: Vec::new(),
         };
