@@ -30,7 +30,7 @@ use fastrand::Rng;
 use probity::simulated::Prepared;
 use probity_grade::Rules;
 use probity_store::Reader;
-use server::Outside;
+use server::{Defect, Outside};
 use session::{Disturbance, End, Ended};
 use world::World;
 
@@ -46,6 +46,8 @@ struct Campaign {
     limit: Option<Duration>,
     /// Whether each process is told of.
     is_told: bool,
+    /// What is wrong with all worlds.
+    defect: Option<Defect>,
 }
 
 /// What was simulated.
@@ -155,13 +157,19 @@ fn parse(words: &[String]) -> io::Result<Campaign> {
     // One seed that is named is told of; several begin with it.
     let is_told = first.is_some() && seeds.is_none();
     let usual = if is_told { 1 } else { 2000 };
-    Ok(Campaign { first: first.unwrap_or(1), seeds: seeds.unwrap_or(usual), limit, is_told })
+    Ok(Campaign {
+        first: first.unwrap_or(1),
+        seeds: seeds.unwrap_or(usual),
+        limit,
+        is_told,
+        defect: None,
+    })
 }
 
 /// Simulates worlds on several threads. What is wrong comes by seed, the first few of them.
 fn simulate(campaign: Campaign, threads: usize) -> io::Result<(Sums, Vec<(u64, String)>)> {
     const MOST_WRONG: usize = 20;
-    let Campaign { first, seeds, limit, is_told } = campaign;
+    let Campaign { first, seeds, limit, is_told, defect } = campaign;
     let begun = Instant::now();
     let empty = empty_store()?;
     let next = AtomicU64::new(0);
@@ -175,7 +183,7 @@ fn simulate(campaign: Campaign, threads: usize) -> io::Result<(Sums, Vec<(u64, S
                 return Ok(());
             }
             let seed = first + at;
-            let place = Ground { folder: folder.path(), empty: &empty, is_told };
+            let place = Ground { folder: folder.path(), empty: &empty, is_told, defect };
             match place.run(seed) {
                 Ok(own) => lock(&sums).add(own),
                 Err(why) => lock(&wrong).push((seed, why)),
@@ -211,6 +219,7 @@ struct Ground<'a> {
     folder: &'a Path,
     empty: &'a Files,
     is_told: bool,
+    defect: Option<Defect>,
 }
 
 /// What became of a run.
@@ -261,7 +270,7 @@ impl Ground<'_> {
     ) -> Result<Lived, String> {
         let shown = |error: io::Error| error.to_string();
         self.empty.restore(self.folder).map_err(shown)?;
-        let outside = Arc::new(Outside::new(world.clone()));
+        let outside = Arc::new(Outside::new(world.clone(), self.defect));
         let (mut past, mut sums) = (Past::default(), Sums::default());
         let mut run_id: Option<String> = None;
         let mut first_moments = None;

@@ -106,6 +106,12 @@ impl Files {
         files
     }
 
+    /// After a kill on a disk that forgets what it said was written.
+    pub(crate) fn without_log(mut self) -> Self {
+        self.0.remove(LOG);
+        self
+    }
+
     /// After a power cut: counts of calls are not forced to the disk.
     pub(crate) fn without_power(mut self, earlier: &Self, rng: &mut Rng) -> Self {
         let names: Vec<String> = self.0.keys().filter(|it| is_counts(it)).cloned().collect();

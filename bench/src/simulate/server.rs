@@ -29,6 +29,19 @@ pub(crate) struct Outside {
     known: Mutex<Known>,
     /// How the process that runs now ends.
     pub(crate) fate: Fate,
+    /// What is wrong with the world, to see that it is noticed.
+    pub(crate) defect: Option<Defect>,
+}
+
+/// What is wrong with a world: then what must be true of its runs is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Defect {
+    /// The disk forgets what it said was written.
+    Disk,
+    /// Calls are not counted before they are made.
+    Counts,
+    /// Servers answer as they like.
+    Answers,
 }
 
 /// What is known of the calls so far.
@@ -58,8 +71,8 @@ pub(crate) struct Known {
 }
 
 impl Outside {
-    pub(crate) fn new(world: World) -> Self {
-        Self { world, known: Mutex::default(), fate: Fate::default() }
+    pub(crate) fn new(world: World, defect: Option<Defect>) -> Self {
+        Self { world, known: Mutex::default(), fate: Fate::default(), defect }
     }
 
     pub(crate) fn known(&self) -> MutexGuard<'_, Known> {
@@ -153,7 +166,7 @@ impl Backend {
         }
         let nth = self.begin(&question);
         let _flight = Flight(self);
-        fate.tick("call");
+        fate.tick();
         if fate.is_dead() {
             return pending().await;
         }
@@ -164,11 +177,12 @@ impl Backend {
         };
         let fault = if self.is_out() { Some(Fault::Overloaded) } else { fault };
         if fault == Some(Fault::NoFiles) {
-            // Nobody heard of it.
+            // Nobody heard of it, which is known at once.
             self.take_back(&question);
+            return fail(Fault::NoFiles).await;
         }
         sleep(world.latency(&question.key, nth)).await;
-        fate.tick("answer");
+        fate.tick();
         match (fault, truth) {
             (Some(fault), _) => fail(fault).await,
             (None, Some(truth)) => Ok(self.say(&question, truth)),
@@ -232,6 +246,11 @@ impl Backend {
     fn say(&self, question: &Question, truth: Truth) -> HttpResponse {
         let key = &question.key;
         let text = match truth {
+            Truth::Right if self.outside.defect == Some(Defect::Answers) => {
+                // Another one in each process.
+                let is_first = self.outside.known().before.is_zero();
+                format!("{} [[{key}]]", if is_first { "yes" } else { "no" })
+            }
             Truth::Right => format!("yes [[{key}]]"),
             Truth::Wrong => format!("no [[{key}]]"),
             Truth::Refused => format!("I'm sorry, but I can't help with that. [[{key}]]"),

@@ -26,7 +26,7 @@ use tokio::{
 
 use super::{
     disk::Files,
-    server::{Backend, Cache, Outside},
+    server::{Backend, Cache, Defect, Outside},
     stream::Stream,
     world::{Lane, Place, chance},
 };
@@ -154,13 +154,19 @@ impl Fate {
         }
     }
 
+    /// Whether the process is dead, or will have died before what happens now.
+    fn is_dying(&self) -> bool {
+        let state = self.state();
+        state.left.is_some() || state.before.is_some()
+    }
+
     /// How many moments there were.
     fn moments(&self) -> u64 {
         self.state().moments
     }
 
     /// Something happens, and nothing is being written.
-    pub(crate) fn tick(&self, _what: &str) {
+    pub(crate) fn tick(&self) {
         let mut state = self.state();
         if state.step() {
             let files = state.files();
@@ -229,6 +235,8 @@ impl State {
 /// Calls that are counted before they are made.
 #[derive(Debug)]
 struct Counted {
+    /// Nothing is, if the world is broken in that way.
+    forgets: bool,
     ledger: probity_store::Ledger,
     outside: Arc<Outside>,
     fails_at: Option<u64>,
@@ -237,13 +245,15 @@ struct Counted {
 
 impl Ledger for Counted {
     fn begun(&mut self, lane: usize, calls: u64) -> io::Result<()> {
-        self.outside.fate.tick("count");
+        self.outside.fate.tick();
         self.written += 1;
         if self.fails_at == Some(self.written) {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        self.ledger.begun(lane, calls)?;
-        self.outside.fate.tick("counted");
+        if !self.forgets {
+            self.ledger.begun(lane, calls)?;
+        }
+        self.outside.fate.tick();
         Ok(())
     }
 }
@@ -285,7 +295,7 @@ impl Watcher for Records {
 
     fn after(&mut self, batch: &[Stamped], written: Option<bool>) {
         self.transactions += 1;
-        if written == Some(true) && !self.outside.fate.is_dead() {
+        if written == Some(true) && !self.outside.fate.is_dying() {
             let mut known = self.outside.known();
             for Stamped { event, .. } in batch {
                 if let Err(wrong) = self.stream.hear(event) {
@@ -316,7 +326,7 @@ pub(crate) enum End {
     /// It was killed.
     Died,
     /// It could not record what happened, and ended with exit code 3.
-    Failed(String),
+    Failed(#[expect(dead_code, reason = "shown where a seed is told of")] String),
     Ended(Box<Ended>),
 }
 
@@ -326,7 +336,6 @@ pub(crate) struct Ended {
     pub(crate) exit: u8,
     pub(crate) view: RunView,
     pub(crate) lanes: Vec<LaneStatus>,
-    pub(crate) calls: u64,
 }
 
 /// What one process did.
@@ -361,7 +370,9 @@ pub(crate) fn run(
     let end = end?;
     let was_killed = matches!(end, End::Died);
     outside.process_ended(was_killed);
-    if let Some(left) = outside.fate.state().left.take() {
+    let left = outside.fate.state().left.take();
+    if let Some(left) = left {
+        let left = if outside.defect == Some(Defect::Disk) { left.without_log() } else { left };
         left.restore(folder).map_err(|it| it.to_string())?;
     }
     Ok(Session { end, moments })
@@ -396,8 +407,9 @@ async fn process(
     let (recorder, ledger) = opened?;
     let is_uncounted = |it: &&(u64, Trouble)| matches!(it.1, Trouble::Uncounted);
     let fails_at = disturbance.disk.as_ref().filter(is_uncounted).map(|it| it.0 + 1);
+    let forgets = outside.defect == Some(Defect::Counts);
     plan.ledger =
-        Some(Box::new(Counted { ledger, outside: outside.clone(), fails_at, written: 0 }));
+        Some(Box::new(Counted { forgets, ledger, outside: outside.clone(), fails_at, written: 0 }));
     let (stop, stopped) = watch::channel(false);
     {
         let mut state = outside.fate.state();
@@ -441,22 +453,24 @@ async fn process(
     };
     records.stream.end()?;
     let (exit, view) = prepared.conclude(&run_id)?;
-    let (lanes, calls) = (outcome.lanes, outcome.used.calls);
-    Ok(End::Ended(Box::new(Ended { exit, view, lanes, calls })))
+    Ok(End::Ended(Box::new(Ended { exit, view, lanes: outcome.lanes })))
 }
 
 /// Somebody is told of what is on the disk.
 fn show(outside: &Outside, lanes: &[Lane], batch: &[Stamped]) {
-    if outside.fate.is_dead() {
+    if outside.fate.is_dying() {
         return;
     }
-    let mut known = outside.known();
-    for Stamped { event, .. } in batch {
-        if let Event::CaseFinished { lane, record } = event {
-            let (lane, case) = (lanes[*lane].clone(), record.case_id.clone());
-            known.visible.insert(Place { lane, case, repeat: record.repeat });
+    {
+        let mut known = outside.known();
+        for Stamped { event, .. } in batch {
+            if let Event::CaseFinished { lane, record } = event {
+                let (lane, case) = (lanes[*lane].clone(), record.case_id.clone());
+                known.visible.insert(Place { lane, case, repeat: record.repeat });
+            }
         }
     }
+    outside.fate.tick();
 }
 
 /// A lane as the world knows it.

@@ -232,10 +232,10 @@ impl Pump {
         let (begun, mut patience) = (Instant::now(), Patience::default());
         loop {
             watcher.before(&mut self.sinks.recorder, batch);
-            let written = self.sinks.recorder.try_record(batch, Duration::ZERO);
-            watcher.after(batch, written.as_ref().ok().copied());
-            if written.map_err(Unwritten::Store)? {
-                return self.sinks.show(batch);
+            let taken = self.sinks.take(batch, Duration::ZERO);
+            watcher.after(batch, taken.as_ref().ok().copied());
+            if taken? {
+                return Ok(());
             }
             tokio::time::sleep(TRY).await;
             let is_stopped = *self.sinks.stopped.borrow();

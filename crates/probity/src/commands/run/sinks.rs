@@ -104,7 +104,7 @@ impl Sinks {
     pub(super) fn pump(mut self, mut receiver: events::Receiver) -> Result<(), Failure> {
         while let Some(batch) = receiver.next_batch() {
             let begun = Instant::now();
-            if let Err(unwritten) = self.take(batch) {
+            if let Err(unwritten) = self.take_patiently(batch) {
                 return Err(unwritten.failure(&self.store, &receiver.close()));
             }
             receiver.rest_until(begun + APART);
@@ -114,14 +114,21 @@ impl Sinks {
         Ok(())
     }
 
-    /// Durable first, visible after.
-    fn take(&mut self, batch: &[Stamped]) -> Result<(), Unwritten> {
-        self.record(batch)?;
-        self.show(batch)
+    /// Durable first, visible after. False if others write to the store for longer than `patience`; then it is neither.
+    pub(super) fn take(
+        &mut self,
+        batch: &[Stamped],
+        patience: Duration,
+    ) -> Result<bool, Unwritten> {
+        let is_recorded = self.recorder.try_record(batch, patience).map_err(Unwritten::Store)?;
+        if is_recorded {
+            self.show(batch)?;
+        }
+        Ok(is_recorded)
     }
 
     /// Tells everybody of what is on the disk.
-    pub(super) fn show(&mut self, batch: &[Stamped]) -> Result<(), Unwritten> {
+    fn show(&mut self, batch: &[Stamped]) -> Result<(), Unwritten> {
         if let Some(carrier) = &self.carrier {
             batch
                 .iter()
@@ -146,11 +153,11 @@ impl Sinks {
         Ok(())
     }
 
-    /// Writes to the store. Somebody else who writes is waited for as long as nobody stops the
+    /// Takes a batch. Somebody else who writes is waited for as long as nobody stops the
     /// run: answers that are paid for are not thrown away, and new ones are held back meanwhile.
-    fn record(&mut self, batch: &[Stamped]) -> Result<(), Unwritten> {
+    fn take_patiently(&mut self, batch: &[Stamped]) -> Result<(), Unwritten> {
         let (begun, mut patience) = (Instant::now(), Patience::default());
-        while !self.recorder.try_record(batch, TRY).map_err(Unwritten::Store)? {
+        while !self.take(batch, TRY)? {
             match patience.after(begun.elapsed(), *self.stopped.borrow()) {
                 Waiting::GoesOn => {}
                 Waiting::IsTold => self.progress.note(&format!(
