@@ -21,6 +21,7 @@ mod scale;
 mod scorer;
 mod script;
 mod shell;
+mod simulate;
 mod startup;
 mod view;
 
@@ -48,6 +49,9 @@ usage: probity-bench WHAT [N]
   scale [N] [--workers N] [--seed N] [--record]
                 N cases (10,000,000) on a modelled fleet of workers with faults, in simulated time: what the loop costs,
                 memory, depth of the queue, time to recover
+  simulate [--seeds N] [--seed S] [--seconds T]
+                whole runs in N worlds (2,000) in simulated time, with kills, bad disks, stops and every fault of servers: what
+                must be true of each run is checked, and a seed that is wrong is told of in one line
   script [N]    N runs of each of five scripts (100,000): assertions per CPU-second
   scorer [N]    `probity run` of N cases (20,000) that a Python function in one process judges: cases
                 per second
@@ -91,6 +95,7 @@ fn main() -> ExitCode {
         "rescore" => rescore::run(&probity, count.unwrap_or(100_000)),
         "sandbox" => sandbox::run(count.unwrap_or(500)),
         "scale" => scale::run(&env::args().skip(2).collect::<Vec<_>>()),
+        "simulate" => simulate::run(&env::args().skip(2).collect::<Vec<_>>()),
         "script" => script::run_all(count.unwrap_or(100_000)),
         "scorer" => scorer::run(&probity, count.unwrap_or(20_000)),
         "import" => import::run(&probity, count.unwrap_or(5000)),

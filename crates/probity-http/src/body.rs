@@ -21,9 +21,45 @@ const STEP: usize = 4 << 10;
 #[derive(Debug)]
 pub struct Response {
     head: Parts,
-    body: Incoming,
+    body: Source,
     /// What unpacks the body, if it is packed.
     packed: Option<Packed>,
+}
+
+/// Where a body comes from.
+#[derive(Debug)]
+enum Source {
+    Server(Incoming),
+    #[cfg(feature = "simulated")]
+    Simulated(std::vec::IntoIter<Result<Bytes, std::io::Error>>),
+}
+
+impl Source {
+    /// The next piece; none at the end.
+    async fn next(&mut self) -> Option<Result<Bytes, Error>> {
+        match self {
+            Self::Server(body) => loop {
+                let frame = match body.frame().await? {
+                    Ok(frame) => frame,
+                    Err(error) => return Some(Err(Error::Body(error))),
+                };
+                // Everything else is a header that comes late.
+                if let Ok(data) = frame.into_data() {
+                    return Some(Ok(data));
+                }
+            },
+            #[cfg(feature = "simulated")]
+            Self::Simulated(pieces) => pieces.next().map(|it| it.map_err(Error::Simulated)),
+        }
+    }
+
+    fn exact_length(&self) -> Option<u64> {
+        match self {
+            Self::Server(body) => body.size_hint().exact(),
+            #[cfg(feature = "simulated")]
+            Self::Simulated(_) => None,
+        }
+    }
 }
 
 /// A body that is packed by gzip.
@@ -38,7 +74,18 @@ struct Packed {
 
 impl Response {
     pub(crate) fn new(response: http::Response<Incoming>) -> Self {
-        let (mut head, body) = response.into_parts();
+        let (head, body) = response.into_parts();
+        Self::of(head, Source::Server(body))
+    }
+
+    /// An answer that no server gave, whose body comes in pieces.
+    #[cfg(feature = "simulated")]
+    pub fn simulated(response: http::Response<Vec<Result<Bytes, std::io::Error>>>) -> Self {
+        let (head, pieces) = response.into_parts();
+        Self::of(head, Source::Simulated(pieces.into_iter()))
+    }
+
+    fn of(mut head: Parts, body: Source) -> Self {
         let is_packed =
             head.headers.get(CONTENT_ENCODING).is_some_and(|it| it == "gzip" || it == "x-gzip");
         let packed = is_packed.then(|| Packed {
@@ -68,7 +115,7 @@ impl Response {
     pub fn content_length(&self) -> Option<u64> {
         match self.packed {
             Some(_) => None,
-            None => self.body.size_hint().exact(),
+            None => self.body.exact_length(),
         }
     }
 
@@ -80,17 +127,16 @@ impl Response {
             {
                 return Ok(Some(piece));
             }
-            let Some(frame) = self.body.frame().await else {
+            let Some(piece) = self.body.next().await else {
                 return match self.packed.take() {
                     Some(packed) => packed.finish().map_err(Error::Packed),
                     None => Ok(None),
                 };
             };
-            // Everything else is a header that comes late.
-            let Ok(data) = frame.map_err(Error::Body)?.into_data() else { continue };
+            let piece = piece?;
             match &mut self.packed {
-                Some(packed) => packed.waiting = data,
-                None => return Ok(Some(data)),
+                Some(packed) => packed.waiting = piece,
+                None => return Ok(Some(piece)),
             }
         }
     }

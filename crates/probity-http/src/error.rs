@@ -28,6 +28,10 @@ pub enum Error {
     /// There was nothing for too long.
     #[error("no answer in time")]
     Silence,
+    /// What a simulation says that the system said.
+    #[cfg(feature = "simulated")]
+    #[error("the simulated connection failed")]
+    Simulated(#[source] io::Error),
 }
 
 /// A connection took too long.

@@ -23,6 +23,8 @@ use hyper_util::{
 };
 
 pub use bytes::Bytes;
+#[cfg(feature = "simulated")]
+pub use http;
 pub use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 pub use url::Url;
 

@@ -8,6 +8,10 @@ use rustix::time::{ClockId, clock_gettime};
 /// sets since then: what happens later has the later time, and what lies between two times is
 /// how long it took.
 pub fn now_ms() -> i64 {
+    #[cfg(all(feature = "simulated", not(test)))]
+    if let Some(now) = crate::simulated::now_ms() {
+        return now;
+    }
     static BEGUN: LazyLock<(i64, Duration)> = LazyLock::new(|| (wall_ms(), since_boot()));
     let (wall, boot) = *BEGUN;
     let passed = since_boot().saturating_sub(boot).as_millis();
@@ -26,6 +30,10 @@ fn since_boot() -> Duration {
 /// Milliseconds since 1970 by the clock on the wall as it is now, to compare with what servers say.
 #[expect(clippy::disallowed_methods, reason = "when something happened is part of the record")]
 pub fn wall_ms() -> i64 {
+    #[cfg(all(feature = "simulated", not(test)))]
+    if let Some(now) = crate::simulated::now_ms() {
+        return now;
+    }
     let now = jiff::Timestamp::try_from(std::time::SystemTime::now());
     now.unwrap_or_default().as_millisecond()
 }

@@ -139,13 +139,19 @@ impl Receiver {
         self.forget_batch();
         // Whoever presses from here on may mean what is not taken yet.
         self.room.pressed.store(false, Ordering::Release);
-        self.batch.push(self.queue.blocking_recv()?);
+        let first = self.queue.blocking_recv()?;
+        Some(self.fill_batch(first))
+    }
+
+    /// Takes all that is there after a first event.
+    fn fill_batch(&mut self, first: Stamped) -> &[Stamped] {
+        self.batch.push(first);
         while self.batch.len() < self.batch.capacity()
             && let Ok(next) = self.queue.try_recv()
         {
             self.batch.push(next);
         }
-        Some(&self.batch)
+        &self.batch
     }
 
     /// Lets events pile up until then; no longer once half of the room is taken, somebody waits for the last one, or
@@ -177,6 +183,29 @@ impl Receiver {
         let taken: u32 = self.batch.iter().map(|it| self.room.needed(&it.event)).sum();
         self.room.free.add_permits(taken as usize);
         self.batch.clear();
+    }
+
+    /// The next batch, for simulations: nobody blocks, so that time stands still.
+    #[cfg(feature = "simulated")]
+    pub async fn next_batch_in_time(&mut self) -> Option<&[Stamped]> {
+        self.forget_batch();
+        self.room.pressed.store(false, Ordering::Release);
+        let first = self.queue.recv().await?;
+        Some(self.fill_batch(first))
+    }
+
+    /// A rest between two batches, for simulations.
+    #[cfg(feature = "simulated")]
+    pub async fn rest_in_time(&mut self, length: std::time::Duration) {
+        /// How often is looked whether anybody waits.
+        const STEPS: u32 = 4;
+        self.forget_batch();
+        for _ in 0..STEPS {
+            let goes_on = |flag: &AtomicBool| !flag.load(Ordering::Acquire);
+            if goes_on(&self.room.pressed) && goes_on(&self.room.ended) {
+                tokio::time::sleep(length / STEPS).await;
+            }
+        }
     }
 
     /// The next event, for tests and simulations: nobody blocks, so that time stands still.

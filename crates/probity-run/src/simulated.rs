@@ -4,7 +4,8 @@
 //! is part of the product.
 
 use std::{
-    collections::BTreeMap, fmt, future::Future, path::Path, pin::Pin, sync::Arc, time::Duration,
+    cell::Cell, collections::BTreeMap, fmt, future::Future, path::Path, pin::Pin, sync::Arc,
+    time::Duration,
 };
 
 use probity_core::{
@@ -19,8 +20,10 @@ use probity_load::{
     suite::BackendKind,
 };
 
+use tokio::time::Instant;
+
 use crate::{
-    backend::{Ask, Backend, CacheAccess, Failed, Reply},
+    backend::{Ask, Backend, CacheAccess, Failed, Reply, Wire},
     callable::Callables,
     decide::Planned,
     kind::{Calls, Site},
@@ -38,6 +41,55 @@ pub type Answering<'a> = Pin<Box<dyn Future<Output = Result<Reply, Failed>> + Se
 pub trait Model: fmt::Debug + Send + Sync {
     /// Answers, as long as that takes in the time of the simulation.
     fn ask<'a>(&'a self, ask: &'a Ask<'a>) -> Answering<'a>;
+}
+
+/// What a server sends, or why it does not.
+pub type Sending<'a> =
+    Pin<Box<dyn Future<Output = Result<probity_http::Response, probity_http::Error>> + Send + 'a>>;
+
+/// A model of a server: it answers in bytes, which are read as those of any server.
+pub trait Server: fmt::Debug + Send + Sync {
+    /// Answers, as long as that takes in the time of the simulation.
+    fn answer<'a>(&'a self, ask: &'a Ask<'a>) -> Sending<'a>;
+}
+
+/// The same backend, answered by a model of its server. One that is not asked over HTTP stays as it is.
+pub fn answered_by(mut backend: Backend, server: Arc<dyn Server>) -> Backend {
+    if let Wire::Http(http) = &mut backend.wire {
+        http.simulated = Some(server);
+    }
+    backend
+}
+
+pub use probity_http::{Bytes, Error as HttpError, Response as HttpResponse, http};
+
+thread_local! {
+    /// What the clock on the wall said when the time of this thread's simulation began.
+    static BEGUN: Cell<Option<(i64, Instant)>> = const { Cell::new(None) };
+}
+
+/// From now on this thread has a clock of its own, which goes with the time of its runtime, and all that a run reads is
+/// read by this thread. It ends when the guard is dropped.
+pub fn own_time(wall_ms: i64) -> OwnTime {
+    BEGUN.set(Some((wall_ms, Instant::now())));
+    OwnTime(())
+}
+
+/// A thread has a clock of its own as long as this is there.
+#[derive(Debug)]
+pub struct OwnTime(());
+
+impl Drop for OwnTime {
+    fn drop(&mut self) {
+        BEGUN.set(None);
+    }
+}
+
+/// What the clock of this thread says, if it has one.
+pub(crate) fn now_ms() -> Option<i64> {
+    let (wall, begun) = BEGUN.get()?;
+    let passed = i64::try_from(begun.elapsed().as_millis()).unwrap_or(i64::MAX);
+    Some(wall.saturating_add(passed))
 }
 
 /// Asks a model, and waits for the answer no longer than `limit`.

@@ -36,6 +36,8 @@ pub use lock::Ledger;
 pub use merge::{MergeError, MergeSource, merge};
 pub use people::{LastRemark, Rated, carry_remarks, say};
 pub use reader::{LaneView, Reader, RunRow, Tally};
+#[cfg(feature = "simulated")]
+pub use recorder::BadDisk;
 pub use recorder::{NewRun, Recorder, record_whole};
 use schema::Content;
 pub use view::StoredCases;

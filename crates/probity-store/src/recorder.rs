@@ -59,6 +59,8 @@ pub struct Recorder {
     /// The last instructions and their row; most cases of a run share them.
     last_system: Option<(Arc<str>, i64)>,
     lock: Lock,
+    /// Whether everything that happened is on the disk.
+    is_whole: bool,
 }
 
 impl Recorder {
@@ -91,7 +93,7 @@ impl Recorder {
 
     fn new(connection: Connection, run: i64, lock: Lock) -> Self {
         connection.set_prepared_statement_cache_capacity(64);
-        Self { connection, run, lanes: Vec::new(), last_system: None, lock }
+        Self { connection, run, lanes: Vec::new(), last_system: None, lock, is_whole: false }
     }
 
     /// Marks results of cases that are no longer in the dataset: they are kept, and do
@@ -144,6 +146,9 @@ impl Recorder {
         if written.is_err() {
             // Its row may have gone with the transaction.
             *last_system = None;
+        }
+        if let (Ok(()), Some(last)) = (&written, events.last()) {
+            self.is_whole = matches!(last.event, Event::RunFinished { .. });
         }
         written.map_err(StoreError::Write)
     }
@@ -225,6 +230,22 @@ impl Recorder {
         update().map_err(StoreError::Write)
     }
 
+    /// Has the disk fail from now on, as SQLite sees it.
+    #[cfg(feature = "simulated")]
+    pub fn hinder(&mut self, disk: BadDisk) -> Result<(), StoreError> {
+        let connection = &self.connection;
+        let hinder = || match disk {
+            BadDisk::FullAfter { pages } => {
+                let used: i64 = connection.query_row("PRAGMA page_count", [], |row| row.get(0))?;
+                let most = used + i64::from(pages);
+                let set = format!("PRAGMA max_page_count = {most}");
+                connection.query_row(&set, [], |row| row.get::<_, i64>(0)).map(drop)
+            }
+            BadDisk::ReadOnly => connection.pragma_update(None, "query_only", true),
+        };
+        hinder().map_err(StoreError::Write)
+    }
+
     fn find_lane(&self, lane: &Lane) -> rusqlite::Result<Option<i64>> {
         self.connection
             .query_row(
@@ -235,13 +256,28 @@ impl Recorder {
             .optional()
     }
 
-    /// Ends the work on the run.
+    /// Ends the work on the run. If it was not recorded to its end, what was counted stays, for whoever goes on with it.
     pub fn close(self) {
-        let Self { connection, lock, .. } = self;
+        let Self { connection, lock, is_whole, .. } = self;
         // A write-ahead log that could not be folded in is read by the next who opens it.
         let _ = connection.close();
-        lock.release();
+        if is_whole {
+            lock.release();
+        }
     }
+}
+
+/// How a disk fails, in a simulation.
+#[cfg(feature = "simulated")]
+#[derive(Clone, Copy, Debug)]
+pub enum BadDisk {
+    /// It is full after so many pages more.
+    FullAfter {
+        /// Pages of the store.
+        pages: u32,
+    },
+    /// Nothing can be written.
+    ReadOnly,
 }
 
 /// What takes single statements back is in memory. A few large pages of it would be a file otherwise, opened in the middle of a

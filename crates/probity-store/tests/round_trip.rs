@@ -631,6 +631,39 @@ fn calls_that_begin_before_the_first_event_is_recorded_are_not_forgotten() {
     assert_eq!(recorder.begun_before(&lane()), Some(4));
 }
 
+#[test]
+fn calls_of_a_run_that_was_closed_before_its_end_are_not_forgotten() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.db");
+    let started = || Event::RunStarted {
+        version: 1,
+        run_id: "20261115-100000-abcdef".to_owned(),
+        resumed: false,
+        lanes: vec![lane()],
+        done_before: vec![0],
+    };
+    let resumed = || Recorder::resume(&path, "20261115-100000-abcdef").unwrap();
+    let mut recorder = create(&path);
+    recorder.ledger([&lane()]).unwrap().begun(0, 4).unwrap();
+    write(&mut recorder, vec![started()]);
+    recorder.close();
+    assert_eq!(resumed().begun_before(&lane()), Some(4));
+    // The end of a run says all that was counted.
+    let mut recorder = resumed();
+    let finished = LaneStatus::Interrupted;
+    write(
+        &mut recorder,
+        vec![
+            started(),
+            Event::LaneFinished { lane: 0, status: finished, calls: 4 },
+            Event::RunFinished { complete: false },
+        ],
+    );
+    write(&mut recorder, Vec::new());
+    recorder.close();
+    assert_eq!(resumed().begun_before(&lane()), None);
+}
+
 /// The store has the format before there were variants: two lanes, one of which ended in errors.
 #[test]
 fn a_store_without_variants_keeps_its_lanes_and_their_results() {

@@ -37,6 +37,8 @@ mod workers;
 
 pub(crate) use init::{BackendChoice, Size};
 pub use run::Ran;
+#[cfg(feature = "simulated")]
+pub use run::simulated;
 pub(crate) use run::{Host, Porcelain, run_for};
 
 use probity_grade::{Rules, policy::Policies};

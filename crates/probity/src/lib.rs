@@ -17,6 +17,9 @@ mod printer;
 mod program;
 mod signals;
 
+#[cfg(feature = "simulated")]
+pub use commands::simulated;
+
 use std::ffi::OsString;
 
 use clap::Parser as _;

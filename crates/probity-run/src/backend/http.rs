@@ -61,6 +61,9 @@ pub struct Http {
     rules: &'static Rules,
     /// Whether the server did not take a JSON Schema.
     refuses_schemas: AtomicBool,
+    /// Who answers instead, in a simulation.
+    #[cfg(all(feature = "simulated", not(test)))]
+    pub(crate) simulated: Option<std::sync::Arc<dyn crate::simulated::Server>>,
 }
 
 /// What a server needs to be asked.
@@ -134,7 +137,19 @@ impl Http {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let target = Url::parse(language.url()).ok().and_then(|it| Target::new(&it).ok());
         let refuses_schemas = AtomicBool::new(false);
-        Self { client, target, language, kind, headers, signer, redactor, rules, refuses_schemas }
+        Self {
+            client,
+            target,
+            language,
+            kind,
+            headers,
+            signer,
+            redactor,
+            rules,
+            refuses_schemas,
+            #[cfg(all(feature = "simulated", not(test)))]
+            simulated: None,
+        }
     }
 
     /// Where it is.
@@ -273,7 +288,14 @@ impl Http {
         let body = body.unwrap_or_default();
         let headers = self.request_headers(&method, &url, headers, &body)?;
         let began = Instant::now();
-        let mut response = self.send(method, &url, headers, body).await.map_err(|error| {
+        #[cfg(all(feature = "simulated", not(test)))]
+        let sent = match &self.simulated {
+            Some(server) => server.answer(ask).await,
+            None => self.send(method, &url, headers, body).await,
+        };
+        #[cfg(not(all(feature = "simulated", not(test))))]
+        let sent = self.send(method, &url, headers, body).await;
+        let mut response = sent.map_err(|error| {
             let is_call = !error.io_error().is_some_and(process::is_out_of_files);
             Failed { is_call, ..self.unreachable(&error).into() }
         })?;

@@ -420,6 +420,8 @@ impl BackendFactory<'_> {
             | Error::Body(_)
             | Error::Packed(_)
             | Error::Silence => BackendError::NoClient { backend: backend(), source },
+            #[cfg(feature = "simulated")]
+            Error::Simulated(_) => BackendError::NoClient { backend: backend(), source },
         })
     }
 

@@ -43,6 +43,11 @@ pub(crate) fn feed(
         tokio::spawn(feeder.made(made));
         return receivers;
     }
+    #[cfg(all(feature = "simulated", not(test)))]
+    if crate::simulated::now_ms().is_some() {
+        tokio::spawn(feeder.in_a_task());
+        return receivers;
+    }
     let functions = feeder.cases.functions.clone();
     thread::spawn(move || {
         // Whoever stopped wanting cases knows why.
@@ -88,6 +93,14 @@ impl Feeder {
 
     /// In an order that chance draws of all cases and repeats: they are in memory for that.
     fn in_random_order(mut self, seed: u64) -> Result<(), Stopped> {
+        for (case, repeat) in self.drawn(seed)? {
+            self.feed(&case, repeat)?;
+        }
+        Ok(())
+    }
+
+    /// All cases and repeats, in the order that chance draws.
+    fn drawn(&self, seed: u64) -> Result<Vec<(Arc<TestCase>, u32)>, Stopped> {
         let mut all: Vec<Arc<TestCase>> = Vec::new();
         let read = self.cases.reread(|case| {
             all.push(Arc::new(case));
@@ -103,10 +116,7 @@ impl Feeder {
             }
         }
         order.sort_unstable();
-        for (_, at, repeat) in order {
-            self.feed(&all[at], repeat)?;
-        }
-        Ok(())
+        Ok(order.into_iter().map(|(_, at, repeat)| (all[at].clone(), repeat)).collect())
     }
 
     /// Hands a case over to every lane that still wants cases.
@@ -145,6 +155,40 @@ impl Feeder {
             let _ = taker.sender.blocking_send(Fed::Broken(why.to_owned()));
         }
         Stopped
+    }
+
+    /// The same cases in the same order, in a task: a thread would not share the time of a simulation.
+    #[cfg(all(feature = "simulated", not(test)))]
+    async fn in_a_task(mut self) {
+        let order = match self.cases.shuffle {
+            Some(seed) => self.drawn(seed),
+            None => {
+                let cases = self.cases.clone();
+                let mut all = Vec::new();
+                let read = (0..cases.repeat).try_for_each(|repeat| {
+                    cases.reread(|case| {
+                        all.push((Arc::new(case), repeat));
+                        Ok(())
+                    })
+                });
+                read.map(|()| all).map_err(|_| Stopped)
+            }
+        };
+        let Ok(order) = order else { return };
+        for (case, repeat) in order {
+            for at in (0..self.takers.len()).rev() {
+                let Ok(stated) = self.compiler.compile(&case) else { return };
+                let taker = &mut self.takers[at];
+                let fed = match taker.next(&case, repeat, &self.backend, stated) {
+                    Ok(Some(fed)) => fed,
+                    Ok(None) => continue,
+                    Err(why) => Fed::Broken(why),
+                };
+                if taker.sender.send(fed).await.is_err() {
+                    self.takers.remove(at);
+                }
+            }
+        }
     }
 
     /// Cases that are in no file, in a task: time that is simulated stands still while it has work.
@@ -191,23 +235,39 @@ impl Taker {
         backend: &Backend,
         stated: Expectation<'static>,
     ) -> Result<(), Stopped> {
-        let Self { cases, done, sender, room, place } = self;
+        match self.next(case, repeat, backend, stated) {
+            Ok(Some(fed)) => self.sender.blocking_send(fed).map_err(|_| Stopped),
+            Ok(None) => Ok(()),
+            Err(why) => {
+                let _ = self.sender.blocking_send(Fed::Broken(why));
+                Err(Stopped)
+            }
+        }
+    }
+
+    /// What becomes of a case: nothing, if it is done and nobody counts; or why it cannot be asked.
+    fn next(
+        &mut self,
+        case: &Arc<TestCase>,
+        repeat: u32,
+        backend: &Backend,
+        stated: Expectation<'static>,
+    ) -> Result<Option<Fed>, String> {
+        let Self { cases, done, room, place, .. } = self;
         let Some(mut prepared) = cases.prepare(case, repeat, backend, stated) else {
             // It worked when the dataset was checked, so it has to be told of.
             if let Some(function) = &cases.prompt.function {
                 let why = cases.functions.failure(&function.text).unwrap_or_default();
-                let why = format!("the prompt function `{}` failed: {why}", function.text);
-                let _ = sender.blocking_send(Fed::Broken(why));
-                return Err(Stopped);
+                return Err(format!("the prompt function `{}` failed: {why}", function.text));
             }
-            return Ok(());
+            return Ok(None);
         };
         prepared.place = *place;
         *place += 1;
         let fed = match done.get(&prepared.case_id, repeat) {
             Some(DoneCase { input, class, verdict }) if input == prepared.input => {
                 if !cases.tells_known {
-                    return Ok(());
+                    return Ok(None);
                 }
                 let Prepared { place, category, .. } = prepared;
                 Fed::Known(Seen { place, category, class, verdict })
@@ -217,7 +277,7 @@ impl Taker {
                 Fed::Case(Box::new(prepared), Some(held))
             }
         };
-        sender.blocking_send(fed).map_err(|_| Stopped)
+        Ok(Some(fed))
     }
 }
 

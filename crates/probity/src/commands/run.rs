@@ -10,6 +10,8 @@ mod progress;
 mod recording;
 mod resume;
 mod selection;
+#[cfg(feature = "simulated")]
+pub mod simulated;
 mod sinks;
 mod summary;
 mod watching;
@@ -32,7 +34,7 @@ use probity_core::{
 use probity_load::{dataset, settings::Budget, suite::RunnerConfig};
 use probity_report::text::Extent;
 use probity_run::{
-    backend::{Answers, Backend},
+    backend::{Answers, Backend, CacheAccess},
     callable::Callables,
     carrier::Executor,
     decide::Certainty,
@@ -40,6 +42,8 @@ use probity_run::{
     events,
     plan::{Ledger, Plan, PlannedLane, ScannedRunner, Used},
     process,
+    sandbox::Ground,
+    scorer::Scorers,
 };
 use probity_store::{NewRun, Reader, Recorder, RunRow, new_run_id};
 use tokio::{runtime::Runtime, sync::watch};
@@ -167,21 +171,9 @@ fn execute(
     let cache = answers::open(&project, access, kept, printer)?;
     let hands = Hands::reach(args, &project)?;
     let mut plan = Plan {
-        run_id: String::new(),
         resumed: earlier.is_some(),
-        settings: project.settings.clone(),
-        stages: prepare::stages(&lanes, project.suite.parallel || args.parallel),
-        backends,
-        lanes,
-        budgets: scanned.iter().map(|runner| runner.runner.budget).collect(),
-        carried: Used::default(),
-        carried_by_runner: Vec::new(),
-        ledger: None,
         cache: cache.clone().map(|cache| cache as Arc<dyn Answers>),
-        access,
-        scorers,
-        ground,
-        executor: Executor::Local,
+        ..context.plan((lanes, backends), &scanned, (scorers, ground), access)
     };
     // A path that cannot be written is found out before anything is paid for.
     let events = args.events.as_deref().map(EventsFile::create).transpose()?;
@@ -263,6 +255,34 @@ struct Context<'a> {
 }
 
 impl Context<'_> {
+    /// What is run: here, from the beginning, and without answers of earlier calls.
+    fn plan(
+        &self,
+        (lanes, backends): (Vec<PlannedLane>, Vec<Arc<Backend>>),
+        scanned: &[ScannedRunner],
+        (scorers, ground): (Scorers, Arc<Ground>),
+        access: CacheAccess,
+    ) -> Plan {
+        let Self { project, args, .. } = self;
+        Plan {
+            run_id: String::new(),
+            resumed: false,
+            settings: project.settings.clone(),
+            stages: prepare::stages(&lanes, project.suite.parallel || args.parallel),
+            backends,
+            lanes,
+            budgets: scanned.iter().map(|runner| runner.runner.budget).collect(),
+            carried: Used::default(),
+            carried_by_runner: Vec::new(),
+            ledger: None,
+            cache: None,
+            access,
+            scorers,
+            ground,
+            executor: Executor::Local,
+        }
+    }
+
     /// Says what would be run, and writes down what would be asked.
     fn tell_plan(&self, plan: &dry_run::Plan<'_>) -> Result<Exit, Failure> {
         let text = Printer::laid_out(&dry_run::render(plan));

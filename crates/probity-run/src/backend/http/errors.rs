@@ -78,6 +78,8 @@ impl Http {
             | Error::Body(_)
             | Error::Packed(_)
             | Error::Silence => "the request failed".to_owned(),
+            #[cfg(feature = "simulated")]
+            Error::Simulated(_) => "the request failed".to_owned(),
         };
         for cause in error.causes() {
             let text = cause.to_string();

@@ -5,10 +5,10 @@ use std::{collections::BTreeSet, path::Path};
 use probity_core::record::{Lane, LaneStatus};
 use probity_report::plain::shell_word;
 use probity_run::{
-    plan::{Compared, Plan, Used},
+    plan::{Compared, Plan, PlannedLane, Used},
     source::{Done, DoneCase},
 };
-use probity_store::{LaneView, Reader, Recorder, RunRow};
+use probity_store::{LaneView, Reader, Recorder, RunRow, StoreError};
 
 use probity_core::record::Selection;
 
@@ -108,14 +108,52 @@ impl Earlier {
         Ok(kept)
     }
 
-    /// Takes the run up: what came to an end and would be asked the same again is done.
+    /// Takes the run up, and says what is different from the last time.
     pub(super) fn open(
         self,
         store: &Path,
         plan: &mut Plan,
         printer: &Printer,
     ) -> Result<Recorder, Failure> {
-        let Self { ref run, retry_errors, .. } = self;
+        let TakenUp { recorder, lanes, gone } =
+            TakenUp::of(&self.run, self.retry_errors, store, plan)?;
+        for LaneTakenUp { at, changed, vanished } in lanes.into_iter().filter(|_| !self.quiet) {
+            let PlannedLane { info, done, .. } = &plan.lanes[at];
+            tell(info, changed, vanished, done.len(), printer);
+        }
+        for lane in gone {
+            let name = lane.key();
+            printer.note(&format!("{name}: no longer in the suite; its results do not count"));
+        }
+        Ok(recorder)
+    }
+}
+
+/// A run that was taken up.
+pub(super) struct TakenUp {
+    pub(super) recorder: Recorder,
+    /// Those of the plan that were begun before.
+    lanes: Vec<LaneTakenUp>,
+    /// Those that are no longer in the plan.
+    gone: Vec<Lane>,
+}
+
+/// What is different from the last time.
+struct LaneTakenUp {
+    /// Its place in the plan.
+    at: usize,
+    changed: u64,
+    vanished: u64,
+}
+
+impl TakenUp {
+    /// Takes a run up: what came to an end and would be asked the same again is done, and what was used counts.
+    pub(super) fn of(
+        run: &RunRow,
+        retry_errors: bool,
+        store: &Path,
+        plan: &mut Plan,
+    ) -> Result<Self, StoreError> {
         plan.run_id.clone_from(&run.run_id);
         let mut recorder = Recorder::resume(store, &run.run_id)?;
         let reader = Reader::open(store)?;
@@ -172,27 +210,22 @@ impl Earlier {
                 |case_id: &str, repeat: u32| planned.contains(&(case_id.to_owned(), repeat));
             let vanished = recorder.mark_stale(&lane.info, is_current)?;
             lane.done = done;
-            taken_up.push((at, view, changed, vanished));
+            taken_up.push((LaneTakenUp { at, changed, vanished }, view));
         }
         compared.reopen(&mut plan.lanes);
-        for (at, view, changed, vanished) in taken_up {
-            let lane = &mut plan.lanes[at];
-            if !self.quiet {
-                tell(&lane.info, changed, vanished, lane.done.len(), printer);
-            }
+        for (LaneTakenUp { at, .. }, view) in &taken_up {
+            let lane = &mut plan.lanes[*at];
             let has_rest = (lane.done.len() as u64) < lane.info.planned;
             let gave_up = |it: &LaneStatus| matches!(it, LaneStatus::FailFast { .. });
             lane.ended = view.status.clone().filter(|it| !has_rest && gave_up(it));
         }
         let of_plan =
             |it: &&LaneView| plan.lanes.iter().any(|lane| it.lane.key() == lane.info.key());
-        for gone in known.iter().filter(|it| !of_plan(it)) {
-            let name = gone.lane.key();
-            printer.note(&format!("{name}: no longer in the suite; its results do not count"));
-        }
+        let gone = known.iter().filter(|it| !of_plan(it)).map(|it| it.lane.clone()).collect();
+        let lanes = taken_up.into_iter().map(|(lane, _)| lane).collect();
         plan.carried = used;
         plan.carried_by_runner = by_runner;
-        Ok(recorder)
+        Ok(Self { recorder, lanes, gone })
     }
 }
 

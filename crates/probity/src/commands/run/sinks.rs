@@ -17,7 +17,7 @@ use super::progress::Progress;
 use crate::failure::Failure;
 
 /// How long each try waits for others that write to the store.
-const TRY: Duration = Duration::from_millis(250);
+pub(super) const TRY: Duration = Duration::from_millis(250);
 /// How long others may write to the store before it is told.
 const UNTOLD: Duration = Duration::from_secs(2);
 /// How long is waited for them after Ctrl-C.
@@ -25,7 +25,7 @@ const LAST_TRIES: Duration = Duration::from_secs(2);
 
 /// How far apart transactions begin: each costs as much as many results do. After a pause the first is begun at once, and
 /// nobody waits for the others: what would make the run wait ends the rest.
-const APART: Duration = Duration::from_millis(20);
+pub(super) const APART: Duration = Duration::from_millis(20);
 
 /// Takes events in, on a thread of its own.
 pub(super) struct Sinks {
@@ -104,7 +104,7 @@ impl Sinks {
     pub(super) fn pump(mut self, mut receiver: events::Receiver) -> Result<(), Failure> {
         while let Some(batch) = receiver.next_batch() {
             let begun = Instant::now();
-            if let Err(unwritten) = self.take(batch) {
+            if let Err(unwritten) = self.take_patiently(batch) {
                 return Err(unwritten.failure(&self.store, &receiver.close()));
             }
             receiver.rest_until(begun + APART);
@@ -114,9 +114,21 @@ impl Sinks {
         Ok(())
     }
 
-    /// Durable first, visible after.
-    fn take(&mut self, batch: &[Stamped]) -> Result<(), Unwritten> {
-        self.record(batch)?;
+    /// Durable first, visible after. False if others write to the store for longer than `patience`; then it is neither.
+    pub(super) fn take(
+        &mut self,
+        batch: &[Stamped],
+        patience: Duration,
+    ) -> Result<bool, Unwritten> {
+        let is_recorded = self.recorder.try_record(batch, patience).map_err(Unwritten::Store)?;
+        if is_recorded {
+            self.show(batch)?;
+        }
+        Ok(is_recorded)
+    }
+
+    /// Tells everybody of what is on the disk.
+    fn show(&mut self, batch: &[Stamped]) -> Result<(), Unwritten> {
         if let Some(carrier) = &self.carrier {
             batch
                 .iter()
@@ -141,31 +153,57 @@ impl Sinks {
         Ok(())
     }
 
-    /// Writes to the store. Somebody else who writes is waited for as long as nobody stops the
+    /// Takes a batch. Somebody else who writes is waited for as long as nobody stops the
     /// run: answers that are paid for are not thrown away, and new ones are held back meanwhile.
-    fn record(&mut self, batch: &[Stamped]) -> Result<(), Unwritten> {
-        let begun = Instant::now();
-        let (mut told, mut stopped) = (false, None);
-        while !self.recorder.try_record(batch, TRY).map_err(Unwritten::Store)? {
-            if !told && begun.elapsed() >= UNTOLD {
-                told = true;
-                self.progress.note(&format!(
+    fn take_patiently(&mut self, batch: &[Stamped]) -> Result<(), Unwritten> {
+        let (begun, mut patience) = (Instant::now(), Patience::default());
+        while !self.take(batch, TRY)? {
+            match patience.after(begun.elapsed(), *self.stopped.borrow()) {
+                Waiting::GoesOn => {}
+                Waiting::IsTold => self.progress.note(&format!(
                     "another program is writing to `{}`; results are kept in memory until it is \
                      done (Ctrl-C gives them up)",
                     self.store.display()
-                ));
-            }
-            if *self.stopped.borrow() {
-                let since = *stopped.get_or_insert_with(Instant::now);
-                if since.elapsed() >= LAST_TRIES {
-                    return Err(Unwritten::Locked);
-                }
+                )),
+                Waiting::IsOver => return Err(Unwritten::Locked),
             }
         }
-        if told {
+        if patience.told {
             self.progress.note("the store can be written to again");
         }
         Ok(())
+    }
+}
+
+/// How long others that write to the store are waited for.
+#[derive(Debug, Default)]
+pub(super) struct Patience {
+    told: bool,
+    /// When the run was stopped, as far as that was noticed.
+    stopped: Option<Duration>,
+}
+
+/// What becomes of a wait for others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waiting {
+    GoesOn,
+    /// People have to know of it.
+    IsTold,
+    IsOver,
+}
+
+impl Patience {
+    /// What becomes of a wait that has taken so long.
+    pub(super) fn after(&mut self, waited: Duration, is_stopped: bool) -> Waiting {
+        if is_stopped {
+            let since = *self.stopped.get_or_insert(waited);
+            if waited.saturating_sub(since) >= LAST_TRIES {
+                return Waiting::IsOver;
+            }
+        }
+        let is_new = !self.told && waited >= UNTOLD;
+        self.told |= is_new;
+        if is_new { Waiting::IsTold } else { Waiting::GoesOn }
     }
 }
 
@@ -191,7 +229,7 @@ fn ended_case(event: &Event) -> Option<CaseKey> {
 }
 
 /// Why events could not be written.
-enum Unwritten {
+pub(super) enum Unwritten {
     /// The store cannot be written to.
     Store(StoreError),
     /// Somebody else was writing to the store all the time.
@@ -202,7 +240,7 @@ enum Unwritten {
 
 impl Unwritten {
     /// The failure, with how many results are lost by it.
-    fn failure(self, store: &Path, rest: &[Stamped]) -> Failure {
+    pub(super) fn failure(self, store: &Path, rest: &[Stamped]) -> Failure {
         let is_result = |it: &&Stamped| matches!(it.event, Event::CaseFinished { .. });
         let lost = match rest.iter().filter(is_result).count() {
             0 => "the run could not be recorded".to_owned(),
