@@ -51,6 +51,8 @@ def test(wheel, work, is_quick):
     check({"probity.1", "probity-run.1"} <= pages, f"the manual pages are there: {pages}")
     for place in ("bash-completion/completions/probity", "zsh/site-functions/_probity", "fish/vendor_completions.d/probity.fish"):
         check((venv / "share" / place).stat().st_size > 0, f"{place} is there")
+    licences = {it.name for it in venv.glob("lib/python*/site-packages/probity_eval-*.dist-info/licenses/*")}
+    check({"LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY.txt"} <= licences, f"licences are there: {licences}")
     step(f"installed in {took:.1f} s, imported in {imports * 1000:.0f} ms of processor time")
 
 
