@@ -173,7 +173,9 @@ impl Backend {
         let truth = (!question.is_judgement).then(|| world.truth(&question.key));
         let fault = match truth {
             Some(Truth::Error(fault)) => Some(fault),
-            _ => world.fault(&question.key, nth),
+            Some(Truth::Right | Truth::Wrong | Truth::Refused | Truth::Blocked) | None => {
+                world.fault(&question.key, nth)
+            }
         };
         let fault = if self.is_out() { Some(Fault::Overloaded) } else { fault };
         if fault == Some(Fault::NoFiles) {

@@ -397,7 +397,7 @@ async fn process(
         Arc::new(server) as Arc<dyn probity_run::simulated::Server>
     };
     let cache = outside.world.has_cache.then(|| Arc::new(Cache(outside.clone())) as Arc<_>);
-    let mut plan = prepared.plan(again.is_some(), &server, cache)?;
+    let mut plan = prepared.plan(&server, cache)?;
     outside.fate.writes();
     let opened = prepared.open(&mut plan, again);
     outside.fate.wrote(Writing::Opening);

@@ -7,6 +7,7 @@ use probity_core::record::InputDigest;
 
 /// Everything that does not depend on when it is asked.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is drawn on its own")]
 pub(crate) struct World {
     pub(crate) seed: u64,
     pub(crate) suite: String,

@@ -8,11 +8,11 @@ use rustix::time::{ClockId, clock_gettime};
 /// sets since then: what happens later has the later time, and what lies between two times is
 /// how long it took.
 pub fn now_ms() -> i64 {
+    static BEGUN: LazyLock<(i64, Duration)> = LazyLock::new(|| (wall_ms(), since_boot()));
     #[cfg(all(feature = "simulated", not(test)))]
     if let Some(now) = crate::simulated::now_ms() {
         return now;
     }
-    static BEGUN: LazyLock<(i64, Duration)> = LazyLock::new(|| (wall_ms(), since_boot()));
     let (wall, boot) = *BEGUN;
     let passed = since_boot().saturating_sub(boot).as_millis();
     wall.saturating_add(i64::try_from(passed).unwrap_or(i64::MAX))

@@ -121,7 +121,6 @@ impl Prepared {
     /// What is run, with backends that are answered by models of their servers.
     pub fn plan(
         &self,
-        is_resumed: bool,
         server: &dyn Fn(&str) -> Arc<dyn Server>,
         cache: Option<Arc<dyn Answers>>,
     ) -> Result<Plan, String> {
@@ -143,7 +142,7 @@ impl Prepared {
             let ground = context.ground(&self.scanned)?;
             let access = answers::access(&self.args, &self.project);
             let plan = context.plan((lanes, backends), &self.scanned, (scorers, ground), access);
-            Ok(Plan { resumed: is_resumed, cache, ..plan })
+            Ok(Plan { cache, ..plan })
         };
         plan().map_err(|it: Failure| it.to_string())
     }
@@ -154,10 +153,11 @@ impl Prepared {
         plan: &mut Plan,
         again: Option<Again<'_>>,
     ) -> Result<(Recorder, Ledger), String> {
-        let open = || -> Result<_, Failure> {
+        let mut open = || -> Result<_, Failure> {
             let mut recorder = match again {
                 None => self.context().begin(&self.selection, plan)?,
                 Some(Again { run_id, retry_errors }) => {
+                    plan.resumed = true;
                     let run = Reader::open(&self.store)?.find(run_id)?;
                     TakenUp::of(&run, retry_errors, &self.store, plan)?.recorder
                 }
@@ -165,7 +165,6 @@ impl Prepared {
             let ledger = recorder.ledger(plan.lanes.iter().map(|lane| &lane.info))?;
             Ok((recorder, ledger))
         };
-        let mut open = open;
         open().map_err(|it| shown(&it))
     }
 
