@@ -153,17 +153,24 @@ impl Aim<'_> {
         let hit = *shot.choose(&HITS);
         let after = self.reference.took.mul_f64(shot.random.f64() * 1.1);
         let what = format!("{}, {hit:?} after {after:?}", self.scene.name);
+        let left = [room.partials(), room.temporary()].concat();
         let mut running = room.start(room.command(self.words()))?;
         if running.ends_within(after)?.is_none() {
             strike(hit, &running, shot);
         }
         let ran = end(running, hit, &what, shot)?;
-        self.inspect(&ran, hit, &what, shot);
+        self.inspect(&ran, &what, shot);
+        if hit != Hit::Kill && ran.signal.is_none() {
+            // What kill -9 leaves is taken away by a later start.
+            let mut new = [room.partials(), room.temporary()].concat();
+            new.retain(|it| !left.contains(it));
+            shot.expect(new.is_empty(), LEFT, || format!("{what}: {}", new.join(" ")));
+        }
         self.remember(&what, shot)
     }
 
     /// What may not be there after a hit.
-    fn inspect(&self, ran: &Ran, hit: Hit, what: &str, shot: &mut Shot) {
+    fn inspect(&self, ran: &Ran, what: &str, shot: &mut Shot) {
         let room = &self.stand.room;
         let is_known = match ran.code {
             Some(code) => [Some(code) == self.reference.code, code == 3, code == 130].contains(&true),
@@ -173,11 +180,6 @@ impl Aim<'_> {
         shot.expect(is_known && !ran.is_crash(), DIFFERING, || format!("{what}: {}", ran.tail()));
         let orphans = room.orphans();
         shot.expect(orphans.is_empty(), LEFT, || format!("{what}: {}", orphans.join("; ")));
-        // What kill -9 leaves is taken away by the next start.
-        if hit != Hit::Kill && ran.signal.is_none() {
-            let left = [room.partials(), room.temporary()].concat();
-            shot.expect(left.is_empty(), LEFT, || format!("{what}: {}", left.join(" ")));
-        }
         for file in self.scene.files {
             let is_whole = outcome::is_whole(&room.path(file));
             shot.expect(is_whole, HALF, || format!("{what}: {file} is not whole"));
@@ -225,7 +227,13 @@ impl Aim<'_> {
                 shot.find(DIFFERING, format!("{what}: {file}: {differing}"));
             }
         }
-        let left = [room.partials(), room.orphans()].concat();
+        if !room.temporary().is_empty() {
+            // They are not taken away before they are a minute old, and by somebody who needs one.
+            room.age_temporary()?;
+            room.write("probity.toml", scenes::of_program("cat"))?;
+            room.run(&["run", "-q", "--limit", "1", "--store", "other.db"])?;
+        }
+        let left = [room.partials(), room.orphans(), room.temporary()].concat();
         shot.expect(left.is_empty(), LEFT, || format!("{what}: {}", left.join(" ")));
         Ok(())
     }

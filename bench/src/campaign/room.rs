@@ -184,6 +184,18 @@ impl<'a> Room<'a> {
     }
 }
 
+impl Room<'_> {
+    /// Makes what is left in the folder for temporary files look an hour old.
+    pub(super) fn age_temporary(&self) -> io::Result<()> {
+        for name in self.temporary() {
+            let mut command = self.any(OsStr::new("touch"));
+            command.args(["-d", "1 hour ago"]).arg(self.folder.path().join("tmp").join(name));
+            command.status()?;
+        }
+        Ok(())
+    }
+}
+
 impl Running {
     pub(super) fn signal(&self, signal: Signal) {
         // One that has ended is not hit.

@@ -51,9 +51,11 @@ pub(super) fn plain(stand: &Stand<'_>, mut value: Value) -> Value {
 }
 
 /// Parts of names of fields that hold times, names of runs and what depends on them.
-const VARYING: [&str; 17] = [
+const VARYING: [&str; 18] = [
     "_ms", "_at", "run_id", "seconds", "started", "finished", "timestamp", "duration", "latency",
     "elapsed", "retries", "failures", "checksum", "per_second", "created", "digest", "resumed",
+    // Calls that were cut off count, too.
+    "calls",
 ];
 
 fn strip(value: &mut Value, url: &str) {
@@ -63,8 +65,28 @@ fn strip(value: &mut Value, url: &str) {
             fields.values_mut().for_each(|it| strip(it, url));
         }
         Value::Array(values) => values.iter_mut().for_each(|it| strip(it, url)),
-        Value::String(text) => *text = text.replace(url, "URL"),
+        Value::String(text) => *text = without_names(&text.replace(url, "URL")),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// A text in which every run is called `RUN`: names are `20261117-094513-wu5xb9`.
+fn without_names(text: &str) -> String {
+    const FORM: &[u8] = b"00000000-000000-xxxxxx";
+    let fits = |at: usize| {
+        let found = text.as_bytes().get(at..at + FORM.len())?;
+        let fits = found.iter().zip(FORM).all(|(byte, form)| match form {
+            b'0' => byte.is_ascii_digit(),
+            b'x' => byte.is_ascii_alphanumeric(),
+            other => byte == other,
+        });
+        fits.then_some(at)
+    };
+    match (0..text.len()).find_map(fits) {
+        Some(at) => {
+            format!("{}RUN{}", &text[..at], without_names(&text[at + FORM.len()..]))
+        }
+        None => text.to_owned(),
     }
 }
 

@@ -363,7 +363,7 @@ fn suite(stand: &Stand<'_>) -> io::Result<()> {
     stand.room.write("probity.toml", text)
 }
 
-fn of_program(script: &str) -> String {
+pub(super) fn of_program(script: &str) -> String {
     let script = serde_json::Value::from(script);
     format!("version = \"1\"\n[backends.p]\nkind = \"command\"\ncommand = [\"bash\", \"-c\", {script}]\n{RUNNER}[timeouts]\nkill_grace = \"200ms\"\n")
 }
