@@ -3,8 +3,10 @@
 //!
 //! A campaign ends with one line that counts its findings by kind, and the exit code is 1 if there is one.
 
+mod disk;
 mod kills;
 mod room;
+mod server;
 
 use std::{
     collections::BTreeMap,
@@ -38,7 +40,7 @@ pub(crate) struct Campaign {
     shoot: fn(&Lab, &mut Shot) -> io::Result<()>,
 }
 
-const CAMPAIGNS: &[Campaign] = &[kills::CAMPAIGN];
+const CAMPAIGNS: &[Campaign] = &[kills::CAMPAIGN, server::CAMPAIGN, disk::CAMPAIGN];
 
 /// One shot: what it is made of, and what it found.
 pub(crate) struct Shot {

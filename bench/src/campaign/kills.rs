@@ -4,8 +4,8 @@
 //! command was given again, everything is as if nothing had happened.
 
 mod hub;
-mod outcome;
-mod scenes;
+pub(super) mod outcome;
+pub(super) mod scenes;
 mod view;
 
 use std::{
@@ -63,7 +63,7 @@ pub(super) struct Stand<'a> {
 }
 
 impl<'a> Stand<'a> {
-    fn new(lab: &'a Lab) -> io::Result<Self> {
+    pub(super) fn new(lab: &'a Lab) -> io::Result<Self> {
         // Most answers are right.
         let wrong = Rule::new(When::prompt_contains("7"), Answer::text("wrong"));
         let latency = Latency { fixed: Duration::from_millis(2), jitter: Duration::from_millis(6) };
@@ -125,8 +125,8 @@ fn shoot(lab: &Lab, shot: &mut Shot) -> io::Result<()> {
     }
     aim.finish(shot)?;
     let asked = stand.model.seen().asked - before;
-    // At each hit, so many calls may have been under way.
-    let most = scene.calls + hits * scenes::AT_ONCE;
+    // At each hit, so many calls may have been under way, or their answers with a scorer.
+    let most = scene.calls + hits * scene.at_once;
     shot.expect(asked <= most || scene.calls == 0, AGAIN, || format!("{}: {asked} calls", scene.name));
     Ok(())
 }
@@ -162,7 +162,11 @@ impl Aim<'_> {
         self.inspect(&ran, &what, shot);
         if hit != Hit::Kill && ran.signal.is_none() {
             // What kill -9 leaves is taken away by a later start.
-            let mut new = [room.partials(), room.temporary()].concat();
+            let mut new = room.partials();
+            // Nor does the second Ctrl-C wait for programs, which may be in their folders.
+            if hit != Hit::InterruptTwice {
+                new.extend(room.temporary());
+            }
             new.retain(|it| !left.contains(it));
             shot.expect(new.is_empty(), LEFT, || format!("{what}: {}", new.join(" ")));
         }
@@ -230,8 +234,9 @@ impl Aim<'_> {
         if !room.temporary().is_empty() {
             // They are not taken away before they are a minute old, and by somebody who needs one.
             room.age_temporary()?;
-            room.write("probity.toml", scenes::of_program("cat"))?;
-            room.run(&["run", "-q", "--limit", "1", "--store", "other.db"])?;
+            room.write("other/cases.jsonl", "{\"id\":\"a\",\"prompt\":\"a\",\"expected_response\":\"a\"}\n")?;
+            room.write("other/probity.toml", scenes::of_program("cat"))?;
+            room.prepare(&["run", "-q", "other/probity.toml"])?;
         }
         let left = [room.partials(), room.orphans(), room.temporary()].concat();
         shot.expect(left.is_empty(), LEFT, || format!("{what}: {}", left.join(" ")));

@@ -8,12 +8,12 @@ use super::Stand;
 use crate::campaign::room::Room;
 
 /// Whether there is a run to take up again.
-pub(super) fn has_run(room: &Room<'_>) -> bool {
+pub(in crate::campaign) fn has_run(room: &Room<'_>) -> bool {
     room.run(&["runs", "--json"]).is_ok_and(|it| it.code == Some(0) && !it.out.trim().is_empty())
 }
 
 /// The results of the latest run; none if there is no run.
-pub(super) fn stored(room: &Room<'_>) -> io::Result<Vec<Value>> {
+pub(in crate::campaign) fn stored(room: &Room<'_>) -> io::Result<Vec<Value>> {
     if !has_run(room) {
         return Ok(Vec::new());
     }
@@ -25,7 +25,7 @@ pub(super) fn stored(room: &Room<'_>) -> io::Result<Vec<Value>> {
 }
 
 /// Cases that are there more than once.
-pub(super) fn repeated(stored: &[Value]) -> Vec<String> {
+pub(in crate::campaign) fn repeated(stored: &[Value]) -> Vec<String> {
     let mut counts = BTreeMap::<String, u32>::new();
     for it in stored {
         let name = ["runner", "backend", "case_id", "repeat"].map(|key| it[key].to_string());
@@ -35,7 +35,7 @@ pub(super) fn repeated(stored: &[Value]) -> Vec<String> {
 }
 
 /// The latest run: its results, in order, and what its gates say.
-pub(super) fn of_run(stand: &Stand<'_>) -> io::Result<String> {
+pub(in crate::campaign) fn of_run(stand: &Stand<'_>) -> io::Result<String> {
     let mut lines: Vec<String> =
         stored(&stand.room)?.into_iter().map(|it| plain(stand, it).to_string()).collect();
     lines.sort();
@@ -45,15 +45,17 @@ pub(super) fn of_run(stand: &Stand<'_>) -> io::Result<String> {
 }
 
 /// A value without what differs between runs.
-pub(super) fn plain(stand: &Stand<'_>, mut value: Value) -> Value {
+pub(in crate::campaign) fn plain(stand: &Stand<'_>, mut value: Value) -> Value {
     strip(&mut value, &stand.model.url());
     value
 }
 
 /// Parts of names of fields that hold times, names of runs and what depends on them.
-const VARYING: [&str; 18] = [
-    "_ms", "_at", "run_id", "seconds", "started", "finished", "timestamp", "duration", "latency",
+const VARYING: [&str; 20] = [
+    "_ms", "_at", "_time", "run_id", "seconds", "started", "finished", "timestamp", "duration", "latency",
     "elapsed", "retries", "failures", "checksum", "per_second", "created", "digest", "resumed",
+    // An answer that was cached before a kill is taken from there.
+    "source",
     // Calls that were cut off count, too.
     "calls",
 ];
@@ -61,7 +63,7 @@ const VARYING: [&str; 18] = [
 fn strip(value: &mut Value, url: &str) {
     match value {
         Value::Object(fields) => {
-            fields.retain(|name, _| !VARYING.iter().any(|it| name.contains(it)));
+            fields.retain(|name, _| name != "time" && !VARYING.iter().any(|it| name.contains(it)));
             fields.values_mut().for_each(|it| strip(it, url));
         }
         Value::Array(values) => values.iter_mut().for_each(|it| strip(it, url)),
@@ -91,7 +93,7 @@ fn without_names(text: &str) -> String {
 }
 
 /// A file without what differs between runs.
-pub(super) fn of_file(stand: &Stand<'_>, name: &str) -> String {
+pub(in crate::campaign) fn of_file(stand: &Stand<'_>, name: &str) -> String {
     let text = stand.room.read(name);
     let lines = || text.lines().map(|line| serde_json::from_str::<Value>(line));
     if let Ok(value) = serde_json::from_str(&text) {
@@ -110,7 +112,7 @@ pub(super) fn of_file(stand: &Stand<'_>, name: &str) -> String {
 }
 
 /// Whether a file is not there, or ends as one of its kind ends.
-pub(super) fn is_whole(path: &Path) -> bool {
+pub(in crate::campaign) fn is_whole(path: &Path) -> bool {
     let Ok(bytes) = fs::read(path) else { return true };
     let Ok(text) = String::from_utf8(bytes) else { return path.extension().is_none() };
     match path.extension().and_then(|it| it.to_str()).unwrap_or_default() {
@@ -126,7 +128,7 @@ pub(super) fn is_whole(path: &Path) -> bool {
 }
 
 /// The first line that differs.
-pub(super) fn difference(expected: &str, found: &str) -> Option<String> {
+pub(in crate::campaign) fn difference(expected: &str, found: &str) -> Option<String> {
     let (mut expected, mut found) = (expected.lines(), found.lines());
     loop {
         match (expected.next(), found.next()) {

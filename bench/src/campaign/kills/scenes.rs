@@ -4,24 +4,30 @@ use std::{fmt::Write as _, io};
 
 use super::{Stand, hub, outcome};
 
-/// Calls at the same time, in all scenes.
-pub(super) const AT_ONCE: u64 = 8;
+/// Calls at the same time.
+const AT_ONCE: u64 = 8;
+/// Answers may also wait for a scorer that is only being started.
+const WITH_SCORER: u64 = 2 * AT_ONCE;
 const CASES: u64 = 40;
+/// How many results a whole run has.
+pub(in crate::campaign) const CASES_IN_ALL: usize = 40;
 
 /// A command that writes.
-pub(super) struct Scene {
-    pub(super) name: &'static str,
-    pub(super) prepare: fn(&Stand<'_>) -> io::Result<()>,
-    pub(super) words: &'static [&'static str],
+pub(in crate::campaign) struct Scene {
+    pub(in crate::campaign) name: &'static str,
+    pub(in crate::campaign) prepare: fn(&Stand<'_>) -> io::Result<()>,
+    pub(in crate::campaign) words: &'static [&'static str],
     /// What takes it up again where there is a run; else the same words do.
-    pub(super) again: Option<&'static [&'static str]>,
+    pub(in crate::campaign) again: Option<&'static [&'static str]>,
     /// Whether each result that it has recorded lasts.
-    pub(super) resumes: bool,
+    pub(in crate::campaign) resumes: bool,
     /// How often it asks the model if nobody disturbs it.
-    pub(super) calls: u64,
+    pub(in crate::campaign) calls: u64,
+    /// How many of these may be under way at a time.
+    pub(in crate::campaign) at_once: u64,
     /// Files that are whole or not there.
-    pub(super) files: &'static [&'static str],
-    pub(super) outcome: fn(&Stand<'_>) -> io::Result<String>,
+    pub(in crate::campaign) files: &'static [&'static str],
+    pub(in crate::campaign) outcome: fn(&Stand<'_>) -> io::Result<String>,
 }
 
 const RUN: &[&str] = &["run", "--porcelain", "-j", "8", "-o", "r.json", "-o", "r.xml", "-o", "r.csv"];
@@ -34,7 +40,7 @@ const REPORTS: &[&str] = &[
     "r.md",
 ];
 
-pub(super) const SCENES: [Scene; 22] = [
+pub(in crate::campaign) const SCENES: [Scene; 22] = [
     Scene {
         name: "run",
         prepare: suite,
@@ -42,6 +48,7 @@ pub(super) const SCENES: [Scene; 22] = [
         again: Some(RESUME),
         resumes: true,
         calls: CASES,
+        at_once: AT_ONCE,
         files: &["r.json", "r.xml", "r.csv"],
         outcome: outcome::of_run,
     },
@@ -56,6 +63,7 @@ pub(super) const SCENES: [Scene; 22] = [
         again: Some(RESUME),
         resumes: true,
         calls: CASES - 15,
+        at_once: AT_ONCE,
         files: &["r.json", "r.xml", "r.csv"],
         outcome: outcome::of_run,
     },
@@ -66,6 +74,7 @@ pub(super) const SCENES: [Scene; 22] = [
         again: Some(RECORD_AGAIN),
         resumes: true,
         calls: CASES,
+        at_once: AT_ONCE,
         files: &[],
         outcome: |stand| {
             let run = outcome::of_run(stand)?;
@@ -85,6 +94,7 @@ pub(super) const SCENES: [Scene; 22] = [
         again: Some(&["run", "-q", "--replay", "rec.jsonl", "-o", "r.json", "--resume"]),
         resumes: true,
         calls: 0,
+        at_once: AT_ONCE,
         files: &["r.json", "rec.jsonl"],
         outcome: outcome::of_run,
     },
@@ -95,6 +105,7 @@ pub(super) const SCENES: [Scene; 22] = [
         again: Some(&["run", "-q", "-j", "8", "--cache", "--resume"]),
         resumes: true,
         calls: CASES,
+        at_once: AT_ONCE,
         files: &[],
         outcome: |stand| {
             let run = outcome::of_run(stand)?;
@@ -115,6 +126,7 @@ pub(super) const SCENES: [Scene; 22] = [
         again: Some(&["run", "-q", "-j", "8", "--resume"]),
         resumes: true,
         calls: 0,
+        at_once: AT_ONCE,
         files: &[],
         outcome: outcome::of_run,
     },
@@ -133,6 +145,7 @@ pub(super) const SCENES: [Scene; 22] = [
         again: Some(&["run", "-q", "-j", "8", "--resume"]),
         resumes: true,
         calls: CASES,
+        at_once: WITH_SCORER,
         files: &[],
         outcome: outcome::of_run,
     },
@@ -146,6 +159,7 @@ pub(super) const SCENES: [Scene; 22] = [
         again: None,
         resumes: false,
         calls: 0,
+        at_once: AT_ONCE,
         files: &["r.json"],
         outcome: outcome::of_run,
     },
@@ -161,6 +175,7 @@ pub(super) const SCENES: [Scene; 22] = [
         again: None,
         resumes: false,
         calls: 0,
+        at_once: AT_ONCE,
         files: &[],
         outcome: outcome::of_run,
     },
@@ -171,6 +186,7 @@ pub(super) const SCENES: [Scene; 22] = [
         again: None,
         resumes: false,
         calls: 0,
+        at_once: AT_ONCE,
         files: &["baselines/main.json"],
         outcome: |stand| Ok(stand.room.run(&["gate", "--baseline", "main"])?.ending()),
     },
@@ -181,6 +197,7 @@ pub(super) const SCENES: [Scene; 22] = [
         again: None,
         resumes: false,
         calls: 0,
+        at_once: AT_ONCE,
         files: &[],
         outcome: |stand| {
             // The same file is stored once.
@@ -195,6 +212,7 @@ pub(super) const SCENES: [Scene; 22] = [
         again: None,
         resumes: false,
         calls: 0,
+        at_once: AT_ONCE,
         files: &["out/probity.toml", "out/cases.jsonl"],
         outcome: |stand| Ok(stand.room.run(&["run", "--dry-run", "out/probity.toml"])?.out),
     },
@@ -205,6 +223,7 @@ pub(super) const SCENES: [Scene; 22] = [
         again: None,
         resumes: false,
         calls: 0,
+        at_once: AT_ONCE,
         files: &["chat.jsonl"],
         outcome: |_| Ok(String::new()),
     },
@@ -215,6 +234,7 @@ pub(super) const SCENES: [Scene; 22] = [
         again: None,
         resumes: false,
         calls: 0,
+        at_once: AT_ONCE,
         files: &["logs.json"],
         outcome: |_| Ok(String::new()),
     },
@@ -225,6 +245,7 @@ pub(super) const SCENES: [Scene; 22] = [
         again: None,
         resumes: false,
         calls: 0,
+        at_once: AT_ONCE,
         files: &[],
         outcome: |stand| {
             let ran = stand.room.run(&["export", "--as", "arrow", "--overwrite", "-o", "tables"])?;
@@ -238,6 +259,7 @@ pub(super) const SCENES: [Scene; 22] = [
         again: None,
         resumes: false,
         calls: 0,
+        at_once: AT_ONCE,
         files: &["r.json", "r.jsonl", "r.csv", "r.xml", "r.html", "r.md"],
         outcome: outcome::of_run,
     },
@@ -251,6 +273,7 @@ pub(super) const SCENES: [Scene; 22] = [
         again: None,
         resumes: false,
         calls: 0,
+        at_once: AT_ONCE,
         files: &[],
         outcome: |stand| {
             let stats = stand.room.run(&["cache", "stats"])?;
@@ -268,6 +291,7 @@ pub(super) const SCENES: [Scene; 22] = [
         again: None,
         resumes: false,
         calls: 0,
+        at_once: AT_ONCE,
         files: &[],
         outcome: |stand| {
             let runs = stand.room.run(&["runs", "--json"])?.out.lines().count();
@@ -281,6 +305,7 @@ pub(super) const SCENES: [Scene; 22] = [
         again: None,
         resumes: false,
         calls: 0,
+        at_once: AT_ONCE,
         files: &[],
         outcome: |stand| {
             let model = std::fs::read(stand.room.path("models/owner/repo/small.gguf"));
@@ -294,6 +319,7 @@ pub(super) const SCENES: [Scene; 22] = [
         again: None,
         resumes: false,
         calls: 0,
+        at_once: AT_ONCE,
         files: &["qa/probity.toml"],
         outcome: |stand| Ok(stand.room.run(&["run", "--dry-run", "qa/probity.toml"])?.out),
     },
@@ -304,6 +330,7 @@ pub(super) const SCENES: [Scene; 22] = [
         again: None,
         resumes: false,
         calls: 0,
+        at_once: AT_ONCE,
         files: &["cases.json", "cases.jsonl"],
         outcome: |stand| Ok(stand.room.run(&["dataset", "validate", "cases.json"])?.ending()),
     },
@@ -317,6 +344,7 @@ pub(super) const SCENES: [Scene; 22] = [
         again: None,
         resumes: false,
         calls: 0,
+        at_once: AT_ONCE,
         files: &["classified.jsonl", "results.jsonl"],
         outcome: |_| Ok(String::new()),
     },
@@ -354,7 +382,7 @@ fn cases() -> String {
 const RUNNER: &str = "[[runners]]\nname = \"numbers\"\ndataset = \"cases.jsonl\"\n[runners.gates]\npass_rate = 0.5\n\
                       [retry]\nbackoff_base = 0.01\n";
 
-fn suite(stand: &Stand<'_>) -> io::Result<()> {
+pub(in crate::campaign) fn suite(stand: &Stand<'_>) -> io::Result<()> {
     let url = stand.model.url();
     stand.room.write("cases.jsonl", cases())?;
     let text = format!(
@@ -363,13 +391,13 @@ fn suite(stand: &Stand<'_>) -> io::Result<()> {
     stand.room.write("probity.toml", text)
 }
 
-pub(super) fn of_program(script: &str) -> String {
+pub(in crate::campaign) fn of_program(script: &str) -> String {
     let script = serde_json::Value::from(script);
     format!("version = \"1\"\n[backends.p]\nkind = \"command\"\ncommand = [\"bash\", \"-c\", {script}]\n{RUNNER}[timeouts]\nkill_grace = \"200ms\"\n")
 }
 
 /// A whole run in the store.
-pub(super) fn run(stand: &Stand<'_>) -> io::Result<()> {
+pub(in crate::campaign) fn run(stand: &Stand<'_>) -> io::Result<()> {
     suite(stand)?;
     stand.room.prepare(&["run", "-q", "-j", "8"]).map(drop)
 }

@@ -29,14 +29,14 @@ const YOUNG: Duration = Duration::from_mins(1);
 
 /// A temporary directory that is ours until it is dropped or we die.
 #[derive(Debug)]
-pub(crate) struct OwnFolder {
+pub struct OwnFolder {
     dir: TempDir,
     _lock: File,
 }
 
 impl OwnFolder {
     /// Makes one among the temporary files. The first of a process removes those that others have left behind.
-    pub(crate) fn new() -> io::Result<Self> {
+    pub fn new() -> io::Result<Self> {
         static SWEPT: Once = Once::new();
         SWEPT.call_once(|| sweep(&std::env::temp_dir(), YOUNG));
         let mut builder = tempfile::Builder::new();
@@ -47,7 +47,8 @@ impl OwnFolder {
         Ok(Self { dir, _lock: lock })
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
         self.dir.path()
     }
 }
