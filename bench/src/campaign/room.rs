@@ -23,11 +23,13 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(90);
 pub(super) struct Lab {
     pub(super) probity: PathBuf,
     pub(super) seed: u64,
+    /// Whether there is little time.
+    pub(super) is_short: bool,
 }
 
 impl Lab {
-    pub(super) fn open(seed: u64) -> io::Result<Self> {
-        Ok(Self { probity: super::program()?, seed })
+    pub(super) fn open(seed: u64, is_short: bool) -> io::Result<Self> {
+        Ok(Self { probity: super::program()?, seed, is_short })
     }
 
     /// A program that the workspace builds beside this one.

@@ -4,10 +4,6 @@ use std::{fmt::Write as _, io};
 
 use super::{Stand, hub, outcome};
 
-/// Calls at the same time.
-const AT_ONCE: u64 = 8;
-/// Answers may also wait for a scorer that is only being started.
-const WITH_SCORER: u64 = 2 * AT_ONCE;
 const CASES: u64 = 40;
 /// How many results a whole run has.
 pub(in crate::campaign) const CASES_IN_ALL: usize = 40;
@@ -23,8 +19,6 @@ pub(in crate::campaign) struct Scene {
     pub(in crate::campaign) resumes: bool,
     /// How often it asks the model if nobody disturbs it.
     pub(in crate::campaign) calls: u64,
-    /// How many of these may be under way at a time.
-    pub(in crate::campaign) at_once: u64,
     /// Files that are whole or not there.
     pub(in crate::campaign) files: &'static [&'static str],
     pub(in crate::campaign) outcome: fn(&Stand<'_>) -> io::Result<String>,
@@ -48,7 +42,6 @@ pub(in crate::campaign) const SCENES: [Scene; 22] = [
         again: Some(RESUME),
         resumes: true,
         calls: CASES,
-        at_once: AT_ONCE,
         files: &["r.json", "r.xml", "r.csv"],
         outcome: outcome::of_run,
     },
@@ -63,7 +56,6 @@ pub(in crate::campaign) const SCENES: [Scene; 22] = [
         again: Some(RESUME),
         resumes: true,
         calls: CASES - 15,
-        at_once: AT_ONCE,
         files: &["r.json", "r.xml", "r.csv"],
         outcome: outcome::of_run,
     },
@@ -74,7 +66,6 @@ pub(in crate::campaign) const SCENES: [Scene; 22] = [
         again: Some(RECORD_AGAIN),
         resumes: true,
         calls: CASES,
-        at_once: AT_ONCE,
         files: &[],
         outcome: |stand| {
             let run = outcome::of_run(stand)?;
@@ -94,7 +85,6 @@ pub(in crate::campaign) const SCENES: [Scene; 22] = [
         again: Some(&["run", "-q", "--replay", "rec.jsonl", "-o", "r.json", "--resume"]),
         resumes: true,
         calls: 0,
-        at_once: AT_ONCE,
         files: &["r.json", "rec.jsonl"],
         outcome: outcome::of_run,
     },
@@ -105,7 +95,6 @@ pub(in crate::campaign) const SCENES: [Scene; 22] = [
         again: Some(&["run", "-q", "-j", "8", "--cache", "--resume"]),
         resumes: true,
         calls: CASES,
-        at_once: AT_ONCE,
         files: &[],
         outcome: |stand| {
             let run = outcome::of_run(stand)?;
@@ -126,7 +115,6 @@ pub(in crate::campaign) const SCENES: [Scene; 22] = [
         again: Some(&["run", "-q", "-j", "8", "--resume"]),
         resumes: true,
         calls: 0,
-        at_once: AT_ONCE,
         files: &[],
         outcome: outcome::of_run,
     },
@@ -145,7 +133,6 @@ pub(in crate::campaign) const SCENES: [Scene; 22] = [
         again: Some(&["run", "-q", "-j", "8", "--resume"]),
         resumes: true,
         calls: CASES,
-        at_once: WITH_SCORER,
         files: &[],
         outcome: outcome::of_run,
     },
@@ -159,7 +146,6 @@ pub(in crate::campaign) const SCENES: [Scene; 22] = [
         again: None,
         resumes: false,
         calls: 0,
-        at_once: AT_ONCE,
         files: &["r.json"],
         outcome: outcome::of_run,
     },
@@ -175,7 +161,6 @@ pub(in crate::campaign) const SCENES: [Scene; 22] = [
         again: None,
         resumes: false,
         calls: 0,
-        at_once: AT_ONCE,
         files: &[],
         outcome: outcome::of_run,
     },
@@ -186,7 +171,6 @@ pub(in crate::campaign) const SCENES: [Scene; 22] = [
         again: None,
         resumes: false,
         calls: 0,
-        at_once: AT_ONCE,
         files: &["baselines/main.json"],
         outcome: |stand| Ok(stand.room.run(&["gate", "--baseline", "main"])?.ending()),
     },
@@ -197,7 +181,6 @@ pub(in crate::campaign) const SCENES: [Scene; 22] = [
         again: None,
         resumes: false,
         calls: 0,
-        at_once: AT_ONCE,
         files: &[],
         outcome: |stand| {
             // The same file is stored once.
@@ -212,7 +195,6 @@ pub(in crate::campaign) const SCENES: [Scene; 22] = [
         again: None,
         resumes: false,
         calls: 0,
-        at_once: AT_ONCE,
         files: &["out/probity.toml", "out/cases.jsonl"],
         outcome: |stand| Ok(stand.room.run(&["run", "--dry-run", "out/probity.toml"])?.out),
     },
@@ -223,7 +205,6 @@ pub(in crate::campaign) const SCENES: [Scene; 22] = [
         again: None,
         resumes: false,
         calls: 0,
-        at_once: AT_ONCE,
         files: &["chat.jsonl"],
         outcome: |_| Ok(String::new()),
     },
@@ -234,7 +215,6 @@ pub(in crate::campaign) const SCENES: [Scene; 22] = [
         again: None,
         resumes: false,
         calls: 0,
-        at_once: AT_ONCE,
         files: &["logs.json"],
         outcome: |_| Ok(String::new()),
     },
@@ -245,7 +225,6 @@ pub(in crate::campaign) const SCENES: [Scene; 22] = [
         again: None,
         resumes: false,
         calls: 0,
-        at_once: AT_ONCE,
         files: &[],
         outcome: |stand| {
             let ran = stand.room.run(&["export", "--as", "arrow", "--overwrite", "-o", "tables"])?;
@@ -259,7 +238,6 @@ pub(in crate::campaign) const SCENES: [Scene; 22] = [
         again: None,
         resumes: false,
         calls: 0,
-        at_once: AT_ONCE,
         files: &["r.json", "r.jsonl", "r.csv", "r.xml", "r.html", "r.md"],
         outcome: outcome::of_run,
     },
@@ -273,7 +251,6 @@ pub(in crate::campaign) const SCENES: [Scene; 22] = [
         again: None,
         resumes: false,
         calls: 0,
-        at_once: AT_ONCE,
         files: &[],
         outcome: |stand| {
             let stats = stand.room.run(&["cache", "stats"])?;
@@ -291,7 +268,6 @@ pub(in crate::campaign) const SCENES: [Scene; 22] = [
         again: None,
         resumes: false,
         calls: 0,
-        at_once: AT_ONCE,
         files: &[],
         outcome: |stand| {
             let runs = stand.room.run(&["runs", "--json"])?.out.lines().count();
@@ -305,7 +281,6 @@ pub(in crate::campaign) const SCENES: [Scene; 22] = [
         again: None,
         resumes: false,
         calls: 0,
-        at_once: AT_ONCE,
         files: &[],
         outcome: |stand| {
             let model = std::fs::read(stand.room.path("models/owner/repo/small.gguf"));
@@ -319,7 +294,6 @@ pub(in crate::campaign) const SCENES: [Scene; 22] = [
         again: None,
         resumes: false,
         calls: 0,
-        at_once: AT_ONCE,
         files: &["qa/probity.toml"],
         outcome: |stand| Ok(stand.room.run(&["run", "--dry-run", "qa/probity.toml"])?.out),
     },
@@ -330,7 +304,6 @@ pub(in crate::campaign) const SCENES: [Scene; 22] = [
         again: None,
         resumes: false,
         calls: 0,
-        at_once: AT_ONCE,
         files: &["cases.json", "cases.jsonl"],
         outcome: |stand| Ok(stand.room.run(&["dataset", "validate", "cases.json"])?.ending()),
     },
@@ -344,7 +317,6 @@ pub(in crate::campaign) const SCENES: [Scene; 22] = [
         again: None,
         resumes: false,
         calls: 0,
-        at_once: AT_ONCE,
         files: &["classified.jsonl", "results.jsonl"],
         outcome: |_| Ok(String::new()),
     },
