@@ -158,14 +158,8 @@ fn start(words: &[String]) -> io::Result<u64> {
 
 impl Options {
     fn read(words: &[String]) -> io::Result<Self> {
-        let mut options = Self {
-            seed: 1,
-            shots: None,
-            shot: None,
-            seconds: None,
-            threads: None,
-            short: false,
-        };
+        let mut options =
+            Self { seed: 1, shots: None, shot: None, seconds: None, threads: None, short: false };
         let mut words = words.iter();
         while let Some(word) = words.next() {
             if word == "--short" {

@@ -84,7 +84,9 @@ fn go_on(stand: &Stand<'_>, what: &str, shot: &mut Shot) -> io::Result<()> {
         shot.expect(is_once, AGAIN, || format!("{what}: {prompt:?}"));
     }
     let all = outcome::stored(room)?;
-    shot.expect(all.len() == scenes::CASES_IN_ALL, LOST, || format!("{what}: {} results", all.len()));
+    shot.expect(all.len() == scenes::CASES_IN_ALL, LOST, || {
+        format!("{what}: {} results", all.len())
+    });
     let twice = outcome::repeated(&all);
     shot.expect(twice.is_empty(), AGAIN, || format!("{what}: {twice:?} are there twice"));
     Ok(())

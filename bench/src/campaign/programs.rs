@@ -53,12 +53,18 @@ const PROGRAMS: [(&str, &str, bool); 27] = [
     ("aborts", "kill -ABRT $$", false),
     ("takes its folder away", "d=$PWD; cd /; rm -rf \"$d\"; echo right", true),
     ("locks its folder", "mkdir -p a/b; chmod 0 a; chmod 0 .; echo right", true),
-    ("fills its folder", "for i in $(seq 300); do head -c 10000 /dev/zero > f$i; done; echo right", true),
+    (
+        "fills its folder",
+        "for i in $(seq 300); do head -c 10000 /dev/zero > f$i; done; echo right",
+        true,
+    ),
 ];
 
 fn shoot(lab: &Lab, shot: &mut Shot) -> io::Result<()> {
     let (name, script, may_pass) = *shot.in_turn(&PROGRAMS);
-    let as_scorer = shot.random.bool();
+    // The folder of a scorer is that of the suite, and its rights are those of the user.
+    let as_scorer =
+        shot.random.bool() && !name.ends_with("its folder") && !name.ends_with("folder away");
     let room = Room::new(lab)?;
     // A prompt that no pipe takes at once.
     let long = "x".repeat(shot.random.usize(1..300_000));
@@ -71,7 +77,9 @@ fn shoot(lab: &Lab, shot: &mut Shot) -> io::Result<()> {
     shot.expect(!ran.is_late && ran.took < Duration::from_secs(60), STUCK, || {
         format!("{what}: {:?}", ran.took)
     });
-    shot.expect(!ran.is_crash() && ran.code != Some(2), CRASH, || format!("{what}: {}", ran.tail()));
+    shot.expect(!ran.is_crash() && ran.code != Some(2), CRASH, || {
+        format!("{what}: {}", ran.tail())
+    });
     let orphans = room.orphans();
     shot.expect(orphans.is_empty(), LEFT, || format!("{what}: {}", orphans.join("; ")));
     let left = room.temporary();
@@ -91,14 +99,23 @@ fn shoot(lab: &Lab, shot: &mut Shot) -> io::Result<()> {
 
 /// Whether a program that judges by its exit code says yes, although it says nothing that makes sense.
 const SAY_YES: [&str; 8] = [
-    "forks and ends", "closes its output and ends", "says nothing", "says blanks", "says what is no UTF-8", "says a NUL",
-    "says escapes", "writes 64 MiB",
+    "forks and ends",
+    "closes its output and ends",
+    "says nothing",
+    "says blanks",
+    "says what is no UTF-8",
+    "says a NUL",
+    "says escapes",
+    "writes 64 MiB",
 ];
 
 fn write(room: &Room<'_>, script: &str, as_scorer: bool, long: &str) -> io::Result<()> {
-    let words = Value::from(vec!["bash".to_owned(), "-c".to_owned(), format!("read -r LINE; {script}")]);
+    let words =
+        Value::from(vec!["bash".to_owned(), "-c".to_owned(), format!("read -r LINE; {script}")]);
     let case = |id: &str| match as_scorer {
-        false => json!({ "id": id, "prompt": format!("{id} {long}"), "expected_response": "right" }),
+        false => {
+            json!({ "id": id, "prompt": format!("{id} {long}"), "expected_response": "right" })
+        }
         true => json!({ "id": id, "prompt": id, "assert": [{ "type": "exec", "value": words }] }),
     };
     room.write("cases.jsonl", format!("{}\n{}\n", case("hostile"), case("next")))?;

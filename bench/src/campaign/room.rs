@@ -98,10 +98,8 @@ impl<'a> Room<'a> {
     }
 
     pub(super) fn read(&self, name: &str) -> String {
-        fs::read(self.path(name)).map_or_else(
-            |_| String::new(),
-            |bytes| String::from_utf8_lossy(&bytes).into_owned(),
-        )
+        fs::read(self.path(name))
+            .map_or_else(|_| String::new(), |bytes| String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// The program with these words.
@@ -141,7 +139,9 @@ impl<'a> Room<'a> {
         let ran = self.run(words)?;
         match ran.code {
             Some(0 | 1) => Ok(ran),
-            _ => Err(io::Error::other(format!("{words:?} ended with {}: {}", ran.ending(), ran.err))),
+            _ => {
+                Err(io::Error::other(format!("{words:?} ended with {}: {}", ran.ending(), ran.err)))
+            }
         }
     }
 
@@ -234,9 +234,8 @@ impl Running {
                 self.child.wait()?
             }
         };
-        let said = |path: &Path| {
-            fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-        };
+        let said =
+            |path: &Path| fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         Ok(Ran {
             code: status.code().filter(|_| !is_late),
             signal: status.signal(),
@@ -261,7 +260,9 @@ impl Ran {
 
     /// Whether it ended in a way that no program of ours may: a panic, an abort, a fault.
     pub(super) fn is_crash(&self) -> bool {
-        self.code == Some(101) || self.err.contains("panicked at") || self.err.contains("overflowed its stack")
+        self.code == Some(101)
+            || self.err.contains("panicked at")
+            || self.err.contains("overflowed its stack")
             || matches!(self.signal, Some(4 | 6 | 7 | 8 | 11))
     }
 

@@ -34,9 +34,18 @@ pub(super) const WORKERS: Campaign = Campaign {
             return Ok(());
         }
         let mut command = Command::new(root()?.join("bench/workers"));
-        command.arg("--probity").arg(&lab.probity).arg("--fake").arg(lab.beside("probity-fake-model"));
+        command
+            .arg("--probity")
+            .arg(&lab.probity)
+            .arg("--fake")
+            .arg(lab.beside("probity-fake-model"));
         let kills = if lab.is_short { "3" } else { "100" };
-        call(command.args(["kills", kills]).env("WORKERS_SEED", (lab.seed + shot.number).to_string()), shot)
+        call(
+            command
+                .args(["kills", kills])
+                .env("WORKERS_SEED", (lab.seed + shot.number).to_string()),
+            shot,
+        )
     },
 };
 

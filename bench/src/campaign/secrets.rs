@@ -105,19 +105,33 @@ fn shoot(lab: &Lab, shot: &mut Shot) -> io::Result<()> {
     let kind = *shot.choose(&kinds);
     let stream = shot.random.bool();
     let reply = Reply { text: Text::Fixed(format!("the key is {echoed} so")), ..Reply::default() };
-    let raw = |status: u16, headers: Vec<(String, String)>, body: String| Answer::Raw { status, headers, body };
+    let raw = |status: u16, headers: Vec<(String, String)>, body: String| Answer::Raw {
+        status,
+        headers,
+        body,
+    };
     let quoted = Value::from(format!("bad key {echoed} given")).to_string();
     let answer = match place {
         0 | 1 => Answer::Reply(reply),
         2 => raw(401, Vec::new(), format!("{{\"error\":{{\"message\":{quoted}}}}}")),
         3 => raw(500, Vec::new(), format!("<html>{echoed}</html>")),
-        4 => raw(400, vec![("x-request-id".to_owned(), header(&echoed))], format!("{{\"error\":{quoted}}}")),
-        5 => Answer::Redirect { status: 307, location: format!("http://127.0.0.1:1/?key={}", header(&echoed)) },
+        4 => raw(
+            400,
+            vec![("x-request-id".to_owned(), header(&echoed))],
+            format!("{{\"error\":{quoted}}}"),
+        ),
+        5 => Answer::Redirect {
+            status: 307,
+            location: format!("http://127.0.0.1:1/?key={}", header(&echoed)),
+        },
         _ => raw(200, Vec::new(), format!("no JSON, but {echoed}")),
     };
     let server = FakeServer::bind(Script::always(answer), 0)?;
     let by_program = place == 6 || shot.random.u8(..4) == 0;
-    room.write("cases.jsonl", "{\"id\":\"a\",\"prompt\":\"Return the number 0\",\"expected_response\":\"0\"}\n")?;
+    room.write(
+        "cases.jsonl",
+        "{\"id\":\"a\",\"prompt\":\"Return the number 0\",\"expected_response\":\"0\"}\n",
+    )?;
     room.write("echoed", &echoed)?;
     let place_of_echo = room.path("echoed").display().to_string();
     let backend = match by_program {
@@ -125,19 +139,37 @@ fn shoot(lab: &Lab, shot: &mut Shot) -> io::Result<()> {
             "kind = \"command\"\nenv = [\"A_KEY\"]\ncommand = [\"sh\", \"-c\", \"cat > /dev/null; cat {place_of_echo}; cat {place_of_echo} >&2; exit {}\"]",
             shot.random.u8(..2)
         ),
-        false => format!("kind = \"{kind}\"\nbase_url = \"{}\"\nmodel = \"m\"\napi_key_env = \"A_KEY\"\nstream = {stream}", server.url()),
+        false => format!(
+            "kind = \"{kind}\"\nbase_url = \"{}\"\nmodel = \"m\"\napi_key_env = \"A_KEY\"\nstream = {stream}",
+            server.url()
+        ),
     };
     room.write(
         "probity.toml",
         format!("max_error_rate = 1.0\n[backends.b]\n{backend}\n[[runners]]\nname = \"r\"\ndataset = \"cases.jsonl\"\n[retry]\nmax_retries = 1\nbackoff_base = 0.01\n"),
     )?;
-    let what = format!("{form:?} in {}", if by_program { "what a program says".to_owned() } else { format!("place {place} of {kind}") });
+    let what = format!(
+        "{form:?} in {}",
+        if by_program {
+            "what a program says".to_owned()
+        } else {
+            format!("place {place} of {kind}")
+        }
+    );
     let reports = ["r.json", "r.jsonl", "r.csv", "r.xml", "r.html", "r.md"];
-    let mut words = vec!["run", "--no-fail-fast", "--cache", "--events", "e.jsonl", "--record", "rec.jsonl"];
+    let mut words =
+        vec!["run", "--no-fail-fast", "--cache", "--events", "e.jsonl", "--record", "rec.jsonl"];
     words.extend(reports.iter().flat_map(|it| ["-o", it]));
     let ran = room.run(&words)?;
-    shot.expect(!ran.is_crash() && ran.code != Some(2), CRASH, || format!("{what}: {}", ran.tail()));
-    for words in [&["show", "latest", "a"][..], &["show", "latest", "--json"], &["gate"], &["doctor", "--call"]] {
+    shot.expect(!ran.is_crash() && ran.code != Some(2), CRASH, || {
+        format!("{what}: {}", ran.tail())
+    });
+    for words in [
+        &["show", "latest", "a"][..],
+        &["show", "latest", "--json"],
+        &["gate"],
+        &["doctor", "--call"],
+    ] {
         room.run(words)?;
     }
     fs::remove_file(room.path("echoed"))?;

@@ -101,8 +101,16 @@ const BROKEN: &[&str] = &["server", "network", "empty", "unknown"];
 const CASES: &[Case] = &[
     always("400", |_| trouble(Trouble::BadRequest), Wanted::Once(&["bad_request"])),
     always("context length", |_| trouble(Trouble::ContextLength), Wanted::Once(&["too_large"])),
-    always("content policy", |_| trouble(Trouble::ContentPolicy), Wanted::Once(&["content_filter"])),
-    always("Azure's filter", |_| trouble(Trouble::AzureContentFilter), Wanted::Once(&["content_filter"])),
+    always(
+        "content policy",
+        |_| trouble(Trouble::ContentPolicy),
+        Wanted::Once(&["content_filter"]),
+    ),
+    always(
+        "Azure's filter",
+        |_| trouble(Trouble::AzureContentFilter),
+        Wanted::Once(&["content_filter"]),
+    ),
     always("401", |_| trouble(Trouble::BadKey), Wanted::Once(&["auth"])),
     always("403", |_| trouble(Trouble::Forbidden), Wanted::Once(&["auth"])),
     always("404", |_| trouble(Trouble::NoSuchModel), Wanted::Once(&["not_found"])),
@@ -113,7 +121,11 @@ const CASES: &[Case] = &[
     always("500", |_| trouble(Trouble::Internal), Wanted::Tried(&["server"])),
     always("502", |_| trouble(Trouble::BadGateway), Wanted::Tried(&["server"])),
     always("503", |_| trouble(Trouble::Unavailable), Wanted::Tried(&["overloaded", "server"])),
-    always("503 while loading", |_| trouble(Trouble::Loading), Wanted::Tried(&["overloaded", "server"])),
+    always(
+        "503 while loading",
+        |_| trouble(Trouble::Loading),
+        Wanted::Tried(&["overloaded", "server"]),
+    ),
     always("504", |_| trouble(Trouble::GatewayTimeout), Wanted::Tried(&["timeout"])),
     always("529", |_| trouble(Trouble::Overloaded), Wanted::Tried(&["overloaded"])),
     always("garbage", |_| Answer::Garbage, Wanted::Tried(BROKEN)),
@@ -124,16 +136,29 @@ const CASES: &[Case] = &[
     always("half an answer", |_| Answer::Truncated, Wanted::Tried(BROKEN)),
     always("no answer", |_| Answer::Hang, Wanted::Tried(&["timeout"])),
     always("no body after the headers", |_| Answer::HangAfterHeaders, Wanted::Tried(&["timeout"])),
-    always("a byte at a time", |_| Answer::SlowBody { chunk: 1, every: Duration::from_millis(40) }, Wanted::Tried(&["timeout"])),
+    always(
+        "a byte at a time",
+        |_| Answer::SlowBody { chunk: 1, every: Duration::from_millis(40) },
+        Wanted::Tried(&["timeout"]),
+    ),
     always("40 MiB", |_| Answer::HugeBody { bytes: 40 << 20 }, Wanted::Sane),
-    always("redirect", |random| Answer::Redirect { status: [301, 302, 303, 307, 308][random.usize(..5)], location: String::new() }, Wanted::Once(&["bad_request", "not_found", "unknown", "server", "network"])),
+    always(
+        "redirect",
+        |random| Answer::Redirect {
+            status: [301, 302, 303, 307, 308][random.usize(..5)],
+            location: String::new(),
+        },
+        Wanted::Once(&["bad_request", "not_found", "unknown", "server", "network"]),
+    ),
     always("a strange status", strange_status, Wanted::Sane),
     always("429 with any header", any_pause, Wanted::Tried(&["rate_limit"])),
     first("429, Retry-After: 1", |_| limited(RetryAfter::Seconds(1))),
     first("429, Retry-After: 0", |_| limited(RetryAfter::Seconds(0))),
     first("429, retry-after-ms", |_| limited(RetryAfter::Millis(50))),
     first("429, a date", |_| limited(RetryAfter::Date(1))),
-    first("429, the vendor's own header", |_| limited(RetryAfter::Reset(Duration::from_millis(300)))),
+    first("429, the vendor's own header", |_| {
+        limited(RetryAfter::Reset(Duration::from_millis(300)))
+    }),
     first("500 once", |_| trouble(Trouble::Internal)),
     first("reset once", |_| Answer::Reset),
     first("cut once", |_| Answer::Truncated),
@@ -157,30 +182,65 @@ const CASES: &[Case] = &[
 
 /// A status that no vendor sends.
 fn strange_status(random: &mut Rng) -> Answer {
-    let status = [201, 204, 205, 206, 299, 304, 402, 405, 406, 409, 410, 418, 421, 422, 423, 424, 425, 426, 428, 431, 451,
-        501, 505, 506, 507, 508, 511, 520, 521, 522, 523, 524, 525, 526, 530, 598, 599][random.usize(..37)];
-    let body = ["", "{}", "null", "<html>", "{\"error\":\"x\"}", "{\"error\":{\"message\":[1]}}"][random.usize(..6)];
+    let status = [
+        201, 204, 205, 206, 299, 304, 402, 405, 406, 409, 410, 418, 421, 422, 423, 424, 425, 426,
+        428, 431, 451, 501, 505, 506, 507, 508, 511, 520, 521, 522, 523, 524, 525, 526, 530, 598,
+        599,
+    ][random.usize(..37)];
+    let body = ["", "{}", "null", "<html>", "{\"error\":\"x\"}", "{\"error\":{\"message\":[1]}}"]
+        [random.usize(..6)];
     Answer::Raw { status, headers: Vec::new(), body: body.to_owned() }
 }
 
 /// A pause in any form, also forms that no pause has.
 fn any_pause(random: &mut Rng) -> Answer {
     const NAMES: [&str; 9] = [
-        "retry-after", "retry-after-ms", "x-ratelimit-reset", "x-ratelimit-reset-requests", "x-ratelimit-reset-tokens",
-        "anthropic-ratelimit-requests-reset", "anthropic-ratelimit-tokens-reset", "ratelimit-reset", "x-ms-retry-after-ms",
+        "retry-after",
+        "retry-after-ms",
+        "x-ratelimit-reset",
+        "x-ratelimit-reset-requests",
+        "x-ratelimit-reset-tokens",
+        "anthropic-ratelimit-requests-reset",
+        "anthropic-ratelimit-tokens-reset",
+        "ratelimit-reset",
+        "x-ms-retry-after-ms",
     ];
     const VALUES: [&str; 22] = [
-        "", "0", "1", "-1", "0.2", "1e99", "NaN", "inf", "soon", "1s", "6m0s", "20ms", "1794908713", "1794908713000",
-        "99999999999999999999999", "31536000", "Thu, 01 Jan 1970 00:00:00 GMT", "Fri, 31 Dec 9999 23:59:59 GMT",
-        "9999-12-31T23:59:59Z", "2026-11-17T10:00:00Z", "Thu, 32 Foo 2026", "1;w=60",
+        "",
+        "0",
+        "1",
+        "-1",
+        "0.2",
+        "1e99",
+        "NaN",
+        "inf",
+        "soon",
+        "1s",
+        "6m0s",
+        "20ms",
+        "1794908713",
+        "1794908713000",
+        "99999999999999999999999",
+        "31536000",
+        "Thu, 01 Jan 1970 00:00:00 GMT",
+        "Fri, 31 Dec 9999 23:59:59 GMT",
+        "9999-12-31T23:59:59Z",
+        "2026-11-17T10:00:00Z",
+        "Thu, 32 Foo 2026",
+        "1;w=60",
     ];
     let count = random.usize(1..4);
     let pair = |random: &mut Rng| {
-        let (name, value) = (NAMES[random.usize(..NAMES.len())], VALUES[random.usize(..VALUES.len())]);
+        let (name, value) =
+            (NAMES[random.usize(..NAMES.len())], VALUES[random.usize(..VALUES.len())]);
         (name.to_owned(), value.to_owned())
     };
     let headers = (0..count).map(|_| pair(random)).collect();
-    Answer::Raw { status: 429, headers, body: r#"{"error":{"message":"too many requests"}}"#.to_owned() }
+    Answer::Raw {
+        status: 429,
+        headers,
+        body: r#"{"error":{"message":"too many requests"}}"#.to_owned(),
+    }
 }
 
 fn shoot(lab: &Lab, shot: &mut Shot) -> io::Result<()> {
@@ -221,7 +281,10 @@ fn shoot(lab: &Lab, shot: &mut Shot) -> io::Result<()> {
         _ => "30s",
     };
     let room = Room::new(lab)?.with("A_KEY", "sk-of-the-vendor-0123456789");
-    room.write("cases.jsonl", "{\"id\":\"a\",\"prompt\":\"Return the number 0\",\"expected_response\":\"0\"}\n")?;
+    room.write(
+        "cases.jsonl",
+        "{\"id\":\"a\",\"prompt\":\"Return the number 0\",\"expected_response\":\"0\"}\n",
+    )?;
     room.write(
         "probity.toml",
         format!(
@@ -234,7 +297,9 @@ fn shoot(lab: &Lab, shot: &mut Shot) -> io::Result<()> {
     let asked = mangler.as_ref().map_or_else(|| server.seen().asked, Mangler::asked);
     let what = format!("{}{said}, {kind}{}", case.name, if stream { " streamed" } else { "" });
     shot.expect(!ran.is_late, STUCK, || what.clone());
-    shot.expect(!ran.is_crash() && ran.code != Some(2), CRASH, || format!("{what}: {}", ran.tail()));
+    shot.expect(!ran.is_crash() && ran.code != Some(2), CRASH, || {
+        format!("{what}: {}", ran.tail())
+    });
     shot.expect(elsewhere.seen().requests == 0, LEAK, || what.clone());
     judge(case.wanted, asked, &ran, &Stored::of(&room)?, &what, shot);
     Ok(())
@@ -243,9 +308,10 @@ fn shoot(lab: &Lab, shot: &mut Shot) -> io::Result<()> {
 /// A redirection leads to a server that must not be asked.
 fn aimed(answer: Answer, elsewhere: &FakeServer) -> Answer {
     match answer {
-        Answer::Redirect { status, .. } => {
-            Answer::Redirect { status, location: format!("{}/v1/chat/completions", elsewhere.url()) }
-        }
+        Answer::Redirect { status, .. } => Answer::Redirect {
+            status,
+            location: format!("{}/v1/chat/completions", elsewhere.url()),
+        },
         other => other,
     }
 }
@@ -279,7 +345,9 @@ fn judge(wanted: Wanted, asked: u64, ran: &Ran, stored: &Stored, what: &str, sho
         Wanted::Right(count) => (count..=count, None),
         Wanted::Sane => (1..=TRIES, None),
     };
-    shot.expect(count.contains(&asked), COUNT, || format!("{what}: {asked} requests, {kind} {verdict}"));
+    shot.expect(count.contains(&asked), COUNT, || {
+        format!("{what}: {asked} requests, {kind} {verdict}")
+    });
     let told = ran.key("TOTAL_CALLS").and_then(|it| it.parse::<u64>().ok());
     shot.expect(told == Some(asked), COUNT, || format!("{what}: {told:?} told, {asked} made"));
     match (wanted, kinds) {
@@ -293,7 +361,9 @@ fn judge(wanted: Wanted, asked: u64, ran: &Ran, stored: &Stored, what: &str, sho
             // Bedrock has no such error: its fake says that the request is wrong.
             let is_bedrock = what.contains("bedrock") && kind == "bad_request";
             let is_filtered = is_filter && (verdict == "fail" || is_bedrock);
-            shot.expect(is_wanted || is_filtered, KIND, || format!("{what}: {verdict} {kind}, {reply}"));
+            shot.expect(is_wanted || is_filtered, KIND, || {
+                format!("{what}: {verdict} {kind}, {reply}")
+            });
         }
         (_, None) => {
             let is_right = verdict != "pass" || reply == "0";

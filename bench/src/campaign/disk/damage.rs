@@ -113,9 +113,11 @@ pub(super) fn others(lab: &Lab, shot: &mut Shot) -> io::Result<()> {
     let ran = room.run(words)?;
     check(&ran, &what, shot);
     shot.expect(matches!(ran.code, Some(0..=3)), CODE, || format!("{what}: {}", ran.tail()));
-    shot.expect(ran.code == Some(0) || !ran.err.trim().is_empty() || !ran.out.trim().is_empty(), CODE, || {
-        format!("{what}: nothing is said")
-    });
+    shot.expect(
+        ran.code == Some(0) || !ran.err.trim().is_empty() || !ran.out.trim().is_empty(),
+        CODE,
+        || format!("{what}: nothing is said"),
+    );
     // A damaged answer is never taken for one.
     if matches!(file, ".probity/cache.db" | "rec.jsonl") && ran.code == Some(0) {
         let shown = room.run(&["show", "latest", "--json", "--store", "other.db"])?;
@@ -123,7 +125,9 @@ pub(super) fn others(lab: &Lab, shot: &mut Shot) -> io::Result<()> {
             let case: serde_json::Value = serde_json::from_str(line).map_err(io::Error::other)?;
             let reply = case["raw_response"].to_string();
             let is_known = whole.contains(&format!("\"raw_response\":{reply}"));
-            shot.expect(is_known || case["verdict"] != "pass", GREEN, || format!("{what}: {reply}"));
+            shot.expect(is_known || case["verdict"] != "pass", GREEN, || {
+                format!("{what}: {reply}")
+            });
         }
     }
     // The run is none the worse.

@@ -100,7 +100,8 @@ pub(super) const TARGETS: &[Target] = &[
 
 /// A problem has a file, and a place that is in it.
 fn check(problem: &Problem) -> Result<(), String> {
-    let is_there = problem.place.as_ref().is_none_or(|it| it.source.get(it.highlight.clone()).is_some());
+    let is_there =
+        problem.place.as_ref().is_none_or(|it| it.source.get(it.highlight.clone()).is_some());
     match is_there && !problem.file.is_empty() && !problem.message.is_empty() {
         true => Ok(()),
         false => Err(format!("{problem:?}")),
@@ -123,7 +124,8 @@ fn dataset(bytes: &[u8]) -> Result<(), String> {
 fn suite(bytes: &[u8]) -> Result<(), String> {
     let text = String::from_utf8_lossy(bytes);
     for file in ["probity.toml", "probity.yaml"] {
-        let (_, problems) = Suite::parse(&text, &file.into(), Path::new("/nowhere"), &|_| Vec::new());
+        let (_, problems) =
+            Suite::parse(&text, &file.into(), Path::new("/nowhere"), &|_| Vec::new());
         problems.iter().try_for_each(check)?;
     }
     Ok(())
@@ -132,8 +134,12 @@ fn suite(bytes: &[u8]) -> Result<(), String> {
 fn render(bytes: &[u8]) -> Result<(), String> {
     let text = String::from_utf8_lossy(bytes);
     let values = serde_json::json!({ "name": "Ada", "list": [1, "two", null], "map": { "key": 3 }, "x": "y" });
-    let vars: BTreeMap<String, serde_json::Value> =
-        values.as_object().into_iter().flatten().map(|(name, it)| (name.clone(), it.clone())).collect();
+    let vars: BTreeMap<String, serde_json::Value> = values
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, it)| (name.clone(), it.clone()))
+        .collect();
     let is_right = template::check(&text).is_ok();
     let rendered = template::render(&text, &vars);
     let _ = (template::render_python(&text, &vars), template::paths(&text));
@@ -175,7 +181,8 @@ fn refusal(bytes: &[u8]) -> Result<(), String> {
 fn error(bytes: &[u8]) -> Result<(), String> {
     static RULES: LazyLock<Rules> = LazyLock::new(Rules::default);
     let text = String::from_utf8_lossy(bytes);
-    let input = ErrorInput { text: &text, stderr: &text, status: Some(429), ..ErrorInput::default() };
+    let input =
+        ErrorInput { text: &text, stderr: &text, status: Some(429), ..ErrorInput::default() };
     let verdict = RULES.errors().classify(&input);
     match fingerprint(verdict.kind, &text).chars().count() {
         ..=220 => Ok(()),
@@ -299,7 +306,9 @@ fn import(bytes: &[u8]) -> Result<(), String> {
         probity_import::import(path, &options)
     };
     match in_file("promptfooconfig.yaml", bytes, read)? {
-        Err(error) if error.to_string().trim().is_empty() => Err("an error without words".to_owned()),
+        Err(error) if error.to_string().trim().is_empty() => {
+            Err("an error without words".to_owned())
+        }
         _ => Ok(()),
     }
 }

@@ -53,7 +53,8 @@ fn serve(mut stream: TcpStream) {
         _ => format!("206 Partial Content\r\ncontent-range: bytes {from}-{last}/{size}"),
     };
     let length = size - from;
-    let head = format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n");
+    let head =
+        format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n");
     // Whoever fetches it may go away at any time.
     let _ = stream.write_all(head.as_bytes());
     for piece in body[from..].chunks(16 << 10) {

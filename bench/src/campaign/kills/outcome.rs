@@ -52,8 +52,24 @@ pub(in crate::campaign) fn plain(stand: &Stand<'_>, mut value: Value) -> Value {
 
 /// Parts of names of fields that hold times, names of runs and what depends on them.
 const VARYING: [&str; 20] = [
-    "_ms", "_at", "_time", "run_id", "seconds", "started", "finished", "timestamp", "duration", "latency",
-    "elapsed", "retries", "failures", "checksum", "per_second", "created", "digest", "resumed",
+    "_ms",
+    "_at",
+    "_time",
+    "run_id",
+    "seconds",
+    "started",
+    "finished",
+    "timestamp",
+    "duration",
+    "latency",
+    "elapsed",
+    "retries",
+    "failures",
+    "checksum",
+    "per_second",
+    "created",
+    "digest",
+    "resumed",
     // An answer that was cached before a kill is taken from there.
     "source",
     // Calls that were cut off count, too.

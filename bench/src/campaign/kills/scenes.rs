@@ -24,7 +24,8 @@ pub(in crate::campaign) struct Scene {
     pub(in crate::campaign) outcome: fn(&Stand<'_>) -> io::Result<String>,
 }
 
-const RUN: &[&str] = &["run", "--porcelain", "-j", "8", "-o", "r.json", "-o", "r.xml", "-o", "r.csv"];
+const RUN: &[&str] =
+    &["run", "--porcelain", "-j", "8", "-o", "r.json", "-o", "r.xml", "-o", "r.csv"];
 const RESUME: &[&str] =
     &["run", "--porcelain", "-j", "8", "-o", "r.json", "-o", "r.xml", "-o", "r.csv", "--resume"];
 const RECORD: &[&str] = &["run", "-q", "-j", "8", "--record", "rec.jsonl"];
@@ -70,7 +71,14 @@ pub(in crate::campaign) const SCENES: [Scene; 22] = [
         outcome: |stand| {
             let run = outcome::of_run(stand)?;
             // The recording is worth as much as the answers.
-            let ran = stand.room.run(&["run", "-q", "--replay", "rec.jsonl", "--store", "replayed.db"])?;
+            let ran = stand.room.run(&[
+                "run",
+                "-q",
+                "--replay",
+                "rec.jsonl",
+                "--store",
+                "replayed.db",
+            ])?;
             Ok(format!("{run}\nreplayed: {}", ran.ending()))
         },
     },
@@ -78,7 +86,16 @@ pub(in crate::campaign) const SCENES: [Scene; 22] = [
         name: "run --replay",
         prepare: |stand| {
             suite(stand)?;
-            stand.room.prepare(&["run", "-q", "-j", "8", "--record", "rec.jsonl", "--store", "first.db"])?;
+            stand.room.prepare(&[
+                "run",
+                "-q",
+                "-j",
+                "8",
+                "--record",
+                "rec.jsonl",
+                "--store",
+                "first.db",
+            ])?;
             Ok(())
         },
         words: &["run", "-q", "--replay", "rec.jsonl", "-o", "r.json"],
@@ -125,7 +142,9 @@ pub(in crate::campaign) const SCENES: [Scene; 22] = [
             let scorer = "def score(output, context):\n    return len(output) < 6\n";
             stand.room.write("scorer.py", scorer)?;
             let check = r#""assert":[{"type":"python","value":"file://scorer.py:score"}]"#;
-            stand.room.write("cases.jsonl", cases().replace("\"}\n", &format!("\",{check}}}\n")))?;
+            stand
+                .room
+                .write("cases.jsonl", cases().replace("\"}\n", &format!("\",{check}}}\n")))?;
             let suite = format!("allow_code = true\n{}", stand.room.read("probity.toml"));
             stand.room.write("probity.toml", suite)
         },
@@ -140,7 +159,10 @@ pub(in crate::campaign) const SCENES: [Scene; 22] = [
         name: "rescore",
         prepare: |stand| {
             run(stand)?;
-            stand.room.write("cases.jsonl", cases().replace("\"expected_response\":\"3\"", "\"expected_response\":\"three\""))
+            stand.room.write(
+                "cases.jsonl",
+                cases().replace("\"expected_response\":\"3\"", "\"expected_response\":\"three\""),
+            )
         },
         words: &["rescore", "-o", "r.json"],
         again: None,
@@ -176,7 +198,12 @@ pub(in crate::campaign) const SCENES: [Scene; 22] = [
     },
     Scene {
         name: "import of results",
-        prepare: |stand| stand.room.write("results.json", include_str!("../../../../crates/probity-import/tests/fixtures/promptfoo.json")),
+        prepare: |stand| {
+            stand.room.write(
+                "results.json",
+                include_str!("../../../../crates/probity-import/tests/fixtures/promptfoo.json"),
+            )
+        },
         words: &["import", "results.json", "--store", ".probity/probity.db"],
         again: None,
         resumes: false,
@@ -227,7 +254,8 @@ pub(in crate::campaign) const SCENES: [Scene; 22] = [
         calls: 0,
         files: &[],
         outcome: |stand| {
-            let ran = stand.room.run(&["export", "--as", "arrow", "--overwrite", "-o", "tables"])?;
+            let ran =
+                stand.room.run(&["export", "--as", "arrow", "--overwrite", "-o", "tables"])?;
             Ok(ran.ending())
         },
     },
@@ -365,7 +393,9 @@ pub(in crate::campaign) fn suite(stand: &Stand<'_>) -> io::Result<()> {
 
 pub(in crate::campaign) fn of_program(script: &str) -> String {
     let script = serde_json::Value::from(script);
-    format!("version = \"1\"\n[backends.p]\nkind = \"command\"\ncommand = [\"bash\", \"-c\", {script}]\n{RUNNER}[timeouts]\nkill_grace = \"200ms\"\n")
+    format!(
+        "version = \"1\"\n[backends.p]\nkind = \"command\"\ncommand = [\"bash\", \"-c\", {script}]\n{RUNNER}[timeouts]\nkill_grace = \"200ms\"\n"
+    )
 }
 
 /// A whole run in the store.

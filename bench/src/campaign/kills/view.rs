@@ -44,7 +44,9 @@ pub(super) fn shoot(lab: &Lab, shot: &mut Shot) -> io::Result<()> {
     });
     let ran = ran?;
     let is_known = matches!(ran.code, Some(0 | 3 | 130)) || hit == Hit::Kill || ran.code.is_none();
-    shot.expect(is_known && !ran.is_crash(), super::DIFFERING, || format!("{what}: {}", ran.tail()));
+    shot.expect(is_known && !ran.is_crash(), super::DIFFERING, || {
+        format!("{what}: {}", ran.tail())
+    });
     let orphans = room.orphans();
     shot.expect(orphans.is_empty(), LEFT, || format!("{what}: {}", orphans.join("; ")));
     let kept = tags(room)?;
@@ -53,7 +55,9 @@ pub(super) fn shoot(lab: &Lab, shot: &mut Shot) -> io::Result<()> {
     shot.expect(lost.is_empty(), LOST, || format!("{what}: {lost:?} of {confirmed}"));
     // One more may have been under way.
     let most = usize::try_from(confirmed).unwrap_or(usize::MAX) + 1;
-    shot.expect(kept.len() <= most, TWICE, || format!("{what}: {} kept of {confirmed}", kept.len()));
+    shot.expect(kept.len() <= most, TWICE, || {
+        format!("{what}: {} kept of {confirmed}", kept.len())
+    });
     Ok(())
 }
 
