@@ -4,6 +4,7 @@
 //! A campaign ends with one line that counts its findings by kind, and the exit code is 1 if there is one.
 
 mod disk;
+mod findings;
 mod inputs;
 mod kills;
 mod programs;
@@ -53,6 +54,7 @@ const CAMPAIGNS: &[Campaign] = &[
     programs::CAMPAIGN,
     secrets::CAMPAIGN,
     sandbox::CAMPAIGN,
+    findings::CAMPAIGN,
     scripts::WORKERS,
     scripts::PAGES,
 ];
