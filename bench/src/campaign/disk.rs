@@ -25,7 +25,7 @@ pub(super) const CAMPAIGN: Campaign = Campaign {
     name: "disk",
     about: "full and read-only disks, lost and damaged files, locks, few descriptors, little memory, clock jumps, closed pipes",
     kinds: &[LOST, AGAIN, GREEN, CODE, WRITTEN, CRASH, STUCK],
-    short: 36,
+    short: 24,
     long: 1200,
     threads: 4,
     shoot,

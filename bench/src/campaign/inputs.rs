@@ -30,7 +30,7 @@ pub(super) const CAMPAIGN: Campaign = Campaign {
     name: "inputs",
     about: "mutated inputs for every loader, importer, template, detector and decoder, in this process",
     kinds: &[PANIC, SLOW, NOWHERE, DOWN],
-    short: 6000,
+    short: 3000,
     long: 1_000_000,
     threads: 2,
     shoot,

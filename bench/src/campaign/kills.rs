@@ -20,7 +20,7 @@ use rustix::process::Signal;
 
 use super::{
     Campaign, Shot,
-    room::{Lab, PATIENCE, Ran, Room, Running},
+    room::{Lab, Ran, Room, Running},
 };
 use scenes::{SCENES, Scene};
 
@@ -167,7 +167,7 @@ impl Aim<'_> {
         if running.ends_within(after)?.is_none() {
             strike(hit, &running, shot);
         }
-        let ran = end(running, hit, &what, shot)?;
+        let ran = end(running, self.reference.took, &what, shot)?;
         self.inspect(&ran, &what, shot);
         if hit != Hit::Kill && ran.signal.is_none() {
             // What kill -9 leaves is taken away by a later start.
@@ -272,10 +272,16 @@ pub(super) fn strike(hit: Hit, running: &Running, shot: &mut Shot) {
 }
 
 /// Waits for the end of what was hit, which has to be soon.
-pub(super) fn end(running: Running, hit: Hit, what: &str, shot: &mut Shot) -> io::Result<Ran> {
+pub(super) fn end(
+    running: Running,
+    usual: Duration,
+    what: &str,
+    shot: &mut Shot,
+) -> io::Result<Ran> {
     let begun = std::time::Instant::now();
     let ran = running.end()?;
-    let is_soon = begun.elapsed() < PROMPTLY.min(PATIENCE);
-    shot.expect(is_soon, STUCK, || format!("{what}: {:?} after {hit:?}", begun.elapsed()));
+    // Where everything takes long, so does this.
+    let is_soon = begun.elapsed() < PROMPTLY + usual * 5;
+    shot.expect(is_soon, STUCK, || format!("{what}: {:?}", begun.elapsed()));
     Ok(ran)
 }

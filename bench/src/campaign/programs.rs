@@ -123,7 +123,7 @@ fn write(room: &Room<'_>, script: &str, as_scorer: bool, long: &str) -> io::Resu
         false => format!("kind = \"command\"\ncommand = {words}"),
         true => "kind = \"echo\"".to_owned(),
     };
-    let limits = "[timeouts]\nattempt = \"2s\"\nscorer = \"2s\"\nkill_grace = \"200ms\"\n[retry]\nmax_retries = 0\n";
+    let limits = "[timeouts]\nattempt = \"6s\"\nscorer = \"6s\"\nkill_grace = \"200ms\"\n[retry]\nmax_retries = 0\n";
     let suite = format!(
         "max_error_rate = 1.0\nallow_code = true\n[backends.p]\n{backend}\n[[runners]]\nname = \"r\"\n\
          dataset = \"cases.jsonl\"\n{limits}"

@@ -154,7 +154,7 @@ impl<'a> Room<'a> {
         Ok(Running { child: command.spawn()?, begun: Instant::now(), out, err })
     }
 
-    /// Processes that belong to this room: their environment, command line or working directory names it. They are
+    /// Processes that belong to this room: their environment or working directory names it. They are
     /// given a moment to end.
     pub(super) fn orphans(&self) -> Vec<String> {
         let begun = Instant::now();
@@ -291,7 +291,7 @@ fn processes_of(folder: &Path) -> Vec<String> {
         let place = fs::read_link(path.join("cwd")).unwrap_or_default();
         let command = read("cmdline");
         // A process that has ended has neither.
-        if has(&command) || has(&read("environ")) || place.starts_with(folder) {
+        if has(&read("environ")) || place.starts_with(folder) {
             let words = String::from_utf8_lossy(&command).replace('\0', " ");
             found.push(format!("{} {words}", name.to_string_lossy()));
         }

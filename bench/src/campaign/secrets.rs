@@ -17,7 +17,7 @@ pub(super) const CAMPAIGN: Campaign = Campaign {
     name: "secrets",
     about: "keys that servers and programs repeat in every form: found in no store, report, event or line",
     kinds: &[FOUND, CRASH],
-    short: 24,
+    short: 18,
     long: 2000,
     threads: 4,
     shoot,

@@ -34,7 +34,7 @@ pub(super) struct Target {
 }
 
 const CASES: &[&[u8]] = &[
-    b"{\"id\":\"a\",\"prompt\":\"Hi {{ name }}\",\"vars\":{\"name\":[1,2]},\"expected_response\":\"b\",\"tags\":[\"x\"]}\n{\"id\":\"b\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"assert\":[{\"type\":\"contains\",\"value\":\"b\",\"weight\":2}]}\n",
+    b"{\"id\":\"a\",\"prompt\":\"Hi {{ name }}\",\"prompt_vars\":{\"name\":[1,2]},\"expected_response\":\"b\",\"tags\":[\"x\"]}\n{\"id\":\"b\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"assert\":[{\"type\":\"contains\",\"value\":\"b\",\"weight\":2}]}\n",
     b"[[test_cases]]\nid = \"a\"\nprompt = \"What is 1 + 1?\"\nexpected_response = \"2\"\nmatch = \"number\"\n[[test_cases]]\nid = \"b\"\nprompt = '''\nmany\nlines'''\nschema = { type = \"object\", required = [\"a\"] }\n",
     b"- id: a\n  prompt: &p what\n  expected_response: yes\n- id: b\n  prompt: *p\n  assert:\n    - type: regex\n      value: '^a+$'\n  tags: [x, y]\n",
     b"id,prompt,expected_response,tags\na,\"what, now\",\"b \"\"c\"\"\",x\nb,hm,,\n",

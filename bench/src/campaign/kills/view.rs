@@ -38,7 +38,7 @@ pub(super) fn shoot(lab: &Lab, shot: &mut Shot) -> io::Result<()> {
         });
         thread::sleep(after);
         strike(hit, &running, shot);
-        let ran = end(running, hit, &what, shot);
+        let ran = end(running, Duration::from_secs(3), &what, shot);
         is_over.store(true, Ordering::Relaxed);
         (writer.join().unwrap_or(0), ran)
     });
