@@ -72,6 +72,9 @@ summary=$(mktemp target/tests.XXXXXX)
 trap 'rm -f "$summary"' EXIT
 # Without colours, so that the summary can be found again.
 cargo nextest run --workspace --locked --features probity/parquet --profile ci --color never 2>&1 | tee "$summary"
+step 'campaigns, a few shots of each'
+cargo build --workspace --bins --locked --features probity/parquet --quiet
+"${CARGO_TARGET_DIR:-target}/debug/probity-bench" campaign all --short
 step 'doc tests'
 cargo test --workspace --doc --locked --quiet
 step 'docs'

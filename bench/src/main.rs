@@ -7,6 +7,7 @@
 
 #![expect(clippy::print_stdout, reason = "printing figures is what this program is for")]
 
+mod campaign;
 mod classify;
 mod cost;
 mod decide;
@@ -65,6 +66,9 @@ usage: probity-bench WHAT [N]
                 memory and bytes a case; `bench/run` builds and installs what it needs
   versus OLD NEW [N]
                 two builds of the program against fake servers in turn, N times (3): CPU time, memory, and the ratio of both
+  campaign NAME [--seed S] [--shots N | --seconds T] [--short]
+                attacks that can be repeated: `campaign list` names them, `campaign all --short` makes a few shots of each;
+                docs/reliability.md
 The program measured is target/release/probity, or the one PROBITY names.";
 
 /// What the command line names: two programs, and how often each is run. The fake server lies beside the newer one.
@@ -80,6 +84,10 @@ fn versus(words: &[OsString]) -> io::Result<()> {
 fn main() -> ExitCode {
     if let Some(exit) = probity_sandbox::keep() {
         return exit;
+    }
+    let campaign: Vec<String> = env::args().skip(2).collect();
+    if env::args().nth(1).is_some_and(|it| it == "campaign") {
+        return campaign::run(&campaign);
     }
     let mut words = env::args().skip(1);
     let what = words.next().unwrap_or_default();

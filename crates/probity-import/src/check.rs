@@ -24,6 +24,7 @@ use probity_load::{
 };
 use probity_run::{
     plan::{Choice, Site, scan},
+    process::OwnFolder,
     redact::Redactor,
     scripts::JavaScript,
 };
@@ -84,7 +85,7 @@ pub(crate) fn settle(
     notes: &mut Notes,
     place: &Place<'_>,
 ) -> io::Result<Vec<String>> {
-    let room = tempfile::tempdir()?;
+    let room = OwnFolder::new()?;
     for _ in 0..MOST_ROUNDS {
         let refused = refused(draft, room.path(), place)?;
         if refused.is_empty() {

@@ -20,11 +20,11 @@ use probity_load::{
 };
 use serde::Serialize;
 use serde_json::Value;
-use tempfile::TempDir;
 use tokio::{runtime::Runtime, time::Instant};
 
 use crate::{
     kind::Site,
+    process::OwnFolder,
     redact::Redactor,
     worker::{Call, Function, Place, Pool, PoolConfig},
 };
@@ -213,7 +213,7 @@ pub(crate) struct DatasetFiles {
     /// Those that were made, by what the suite calls them.
     made: BTreeMap<String, String>,
     /// Where they are, as long as anybody reads them.
-    folder: Option<Arc<TempDir>>,
+    folder: Option<Arc<OwnFolder>>,
 }
 
 impl DatasetFiles {
@@ -238,7 +238,7 @@ impl DatasetFiles {
     fn keep(&mut self, name: &str, cases: &str) -> io::Result<()> {
         let folder = match &self.folder {
             Some(folder) => folder.clone(),
-            None => Arc::new(tempfile::Builder::new().prefix("probity-cases-").tempdir()?),
+            None => Arc::new(OwnFolder::new()?),
         };
         let path = folder.path().join(format!("{}.jsonl", self.paths.len()));
         std::fs::write(&path, cases)?;

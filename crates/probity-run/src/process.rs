@@ -35,8 +35,7 @@ use tokio::{
 pub use launch::{Launch, NoProgram, find};
 pub(crate) use launch::{first_line, is_out_of_files};
 use pipes::{Captured, Pipes};
-pub(crate) use room::OwnFolder;
-pub use room::Room;
+pub use room::{OwnFolder, Room};
 
 /// The longest argument that Linux takes, in bytes: 128 KiB with the zero at its end.
 pub const LONGEST_ARGUMENT: usize = 131_071;

@@ -187,7 +187,7 @@ impl Reader {
     /// The run of a name, the beginning or the short form of a name, or `latest`.
     pub fn find(&self, name: &str) -> Result<RunRow, StoreError> {
         let found = match name {
-            "latest" => self.select_runs("ORDER BY id DESC LIMIT 1", params![])?,
+            "latest" => self.latest()?.into_iter().collect(),
             name => {
                 let exact = self.select_runs("WHERE run_id = ?", params![name])?;
                 let alike = || {
@@ -206,6 +206,23 @@ impl Reader {
                 name: name.to_owned(),
                 candidates: several.into_iter().map(|run| run.run_id).collect(),
             }),
+        }
+    }
+
+    /// The run that began last. One that judges another again counts once it is whole: until then, and if it was cut
+    /// off, it is nothing to go on with.
+    fn latest(&self) -> Result<Option<RunRow>, StoreError> {
+        let mut place = 0_i64;
+        loop {
+            let found = self.select_runs("ORDER BY id DESC LIMIT 1 OFFSET ?", params![place])?;
+            let is_half = |it: &RunRow| {
+                let has_ended = !matches!(it.status, RunStatus::Running | RunStatus::Killed);
+                it.info.rescored_from.is_some() && !has_ended
+            };
+            match found.into_iter().next() {
+                Some(run) if is_half(&run) => place += 1,
+                found => return Ok(found),
+            }
         }
     }
 

@@ -1,4 +1,7 @@
 //! Files that are there whole or not at all.
+//!
+//! Whoever writes one holds a lock on it, which ends with the process, whatever ends that. So the next one who writes the same
+//! file can take away what somebody left who was killed.
 
 use std::{
     collections::BTreeSet,
@@ -51,12 +54,10 @@ impl OutputFile {
             let file = File::options().write(true).open(&target).map_err(failed)?;
             return Ok(Self { writer: BufWriter::new(file), target, partial: None });
         }
-        let mut name = target.as_os_str().to_owned();
-        name.push(format!(".{}.partial", process::id()));
-        let partial = PathBuf::from(name);
         signals::listen();
+        sweep(&target);
         let mut partials = partials();
-        let file = File::options().write(true).create_new(true).open(&partial).map_err(failed)?;
+        let (file, partial) = begin(&target).map_err(failed)?;
         partials.insert(partial.clone());
         drop(partials);
         if let Some(existing) = existing {
@@ -87,6 +88,64 @@ impl OutputFile {
         finished.map_err(|error| Failure::write(&self.target, error))?;
         self.partial = None;
         Ok(())
+    }
+}
+
+/// What the name of a file that is not complete ends with, after that of the file and a dot.
+const PARTIAL: &str = ".partial";
+
+/// A new file beside the one that is to be, locked.
+fn begin(target: &Path) -> io::Result<(File, PathBuf)> {
+    let id = process::id();
+    let mut count = 0_u32;
+    loop {
+        let mut name = target.as_os_str().to_owned();
+        name.push(match count {
+            0 => format!(".{id}{PARTIAL}"),
+            _ => format!(".{id}-{count}{PARTIAL}"),
+        });
+        let partial = PathBuf::from(name);
+        match File::options().write(true).create_new(true).open(&partial) {
+            Ok(file) => {
+                // Where there are no locks, what is left behind stays.
+                let _ = file.lock();
+                // Somebody may have taken it away before it was locked.
+                if is_there(&file, &partial) {
+                    return Ok((file, partial));
+                }
+            }
+            // Another process of this number: on another machine, or in another container.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && count < 100 => count += 1,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn is_there(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let inode = |it: io::Result<fs::Metadata>| it.map(|it| (it.dev(), it.ino())).ok();
+    inode(file.metadata()) == inode(fs::metadata(path))
+}
+
+/// Takes away what was begun of a file by somebody who is not there any more.
+fn sweep(target: &Path) {
+    let Some(name) = target.file_name().map(|it| it.to_string_lossy().into_owned()) else { return };
+    let folder = target.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.filter_map(Result::ok) {
+        let found = entry.file_name().to_string_lossy().into_owned();
+        let rest = found.strip_prefix(&name).and_then(|it| it.strip_prefix('.'));
+        let number = rest.and_then(|it| it.strip_suffix(PARTIAL)).unwrap_or_default();
+        let is_number = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
+        if !number.split('-').all(is_number) {
+            continue;
+        }
+        let path = entry.path();
+        let file = File::options().write(true).open(&path);
+        if file.is_ok_and(|it| it.try_lock().is_ok()) {
+            // Nothing can be done about one that stays.
+            let _ = fs::remove_file(path);
+        }
     }
 }
 

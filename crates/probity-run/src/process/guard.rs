@@ -4,7 +4,7 @@
 //! program that has one. Instead one small shell waits at a pipe. It is told every
 //! group that begins and ends; when the pipe closes, for whatever reason, it kills the
 //! groups that have not ended. A program that had just begun, and of which the guard was
-//! not told yet, is found by a mark in its environment where the system shows that.
+//! not told yet, is found by a mark in its environment where the system shows that, and so is what it starts meanwhile.
 //! Without a shell there is no guard and nothing else changes.
 
 use std::{
@@ -33,9 +33,14 @@ while read -r sign group; do
 done
 for group in $groups; do kill -KILL "-$group"; done
 PATH=/usr/bin:/bin
-for file in $(grep -lsaF "$1" /proc/[0-9]*/environ); do
-  process=${file#/proc/}
-  kill -KILL "${process%/environ}"
+rounds=0
+# Whoever is found may have started another one meanwhile.
+while [ $rounds -lt 50 ] && files=$(grep -lsaF "$1" /proc/[0-9]*/environ); [ -n "$files" ]; do
+  for file in $files; do
+    process=${file#/proc/}
+    kill -KILL "${process%/environ}"
+  done
+  rounds=$((rounds + 1)) files=
 done
 "#;
 

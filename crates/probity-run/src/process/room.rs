@@ -29,14 +29,14 @@ const YOUNG: Duration = Duration::from_mins(1);
 
 /// A temporary directory that is ours until it is dropped or we die.
 #[derive(Debug)]
-pub(crate) struct OwnFolder {
+pub struct OwnFolder {
     dir: TempDir,
     _lock: File,
 }
 
 impl OwnFolder {
     /// Makes one among the temporary files. The first of a process removes those that others have left behind.
-    pub(crate) fn new() -> io::Result<Self> {
+    pub fn new() -> io::Result<Self> {
         static SWEPT: Once = Once::new();
         SWEPT.call_once(|| sweep(&std::env::temp_dir(), YOUNG));
         let mut builder = tempfile::Builder::new();
@@ -47,7 +47,8 @@ impl OwnFolder {
         Ok(Self { dir, _lock: lock })
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
         self.dir.path()
     }
 }
@@ -122,8 +123,22 @@ fn is_left_behind(room: &Path, young: Duration) -> bool {
     if !found.is_dir() || found.uid() != own || age < young {
         return false;
     }
-    let lock = OpenOptions::new().write(true).open(room.join(LOCK));
-    lock.is_ok_and(|lock| flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok())
+    match OpenOptions::new().write(true).open(room.join(LOCK)) {
+        Ok(lock) => flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok(),
+        // We died before it was locked, and there is nothing in it yet.
+        Err(error) => {
+            error.kind() == io::ErrorKind::NotFound
+                && has_our_name(room)
+                && fs::read_dir(room).is_ok_and(|mut it| it.next().is_none())
+        }
+    }
+}
+
+/// Whether a folder is named as only we name one: others may begin theirs in the same way.
+fn has_our_name(room: &Path) -> bool {
+    let name = room.file_name().unwrap_or_default().to_string_lossy();
+    let rest = name.strip_prefix(PREFIX).unwrap_or_default();
+    rest.len() == 6 && rest.bytes().all(|it| it.is_ascii_alphanumeric())
 }
 
 #[cfg(test)]
@@ -157,14 +172,17 @@ mod tests {
         drop(make("probity-left", true));
         make("probity-of-somebody", false);
         drop(make("another", true));
+        for empty in ["probity-aB3dE6", "probity-empty"] {
+            fs::create_dir(folder.path().join(empty)).unwrap();
+        }
         sweep(folder.path(), YOUNG);
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 6);
         sweep(folder.path(), Duration::ZERO);
         let mut left: Vec<_> = fs::read_dir(folder.path())
             .unwrap()
             .map(|it| it.unwrap().file_name().into_string().unwrap())
             .collect();
         left.sort();
-        assert_eq!(left, ["another", "probity-held", "probity-of-somebody"]);
+        assert_eq!(left, ["another", "probity-empty", "probity-held", "probity-of-somebody"]);
     }
 }

@@ -69,6 +69,7 @@ pub(crate) fn check_common(kind: Spoken) {
     assert_eq!(trouble(Trouble::BadKey).as_deref(), Some("auth"), "{kind:?}");
     assert_eq!(trouble(Trouble::NoSuchModel).as_deref(), Some("not_found"), "{kind:?}");
     assert_eq!(trouble(Trouble::ContextLength).as_deref(), Some("too_large"), "{kind:?}");
+    assert_eq!(trouble(Trouble::TooLarge).as_deref(), Some("too_large"), "{kind:?}");
     assert_eq!(trouble(Trouble::RateLimit).as_deref(), Some("rate_limit"), "{kind:?}");
     assert_eq!(trouble(Trouble::GatewayTimeout).as_deref(), Some("timeout"), "{kind:?}");
     assert_eq!(trouble(Trouble::Internal).as_deref(), Some("server"), "{kind:?}");

@@ -147,3 +147,24 @@ fn the_export_of_a_choice_of_skills_is_classified_the_same() {
     assert_eq!(stored(&project).len(), 4);
     check_export(&project);
 }
+
+#[test]
+fn a_rescore_that_was_killed_is_not_the_latest_run() {
+    let project = words("");
+    project.run(&["run", "-q"]);
+    let before = stored(&project);
+    project.run(&["rescore"]);
+    // As a kill leaves it before the first results are in.
+    let store = rusqlite::Connection::open(project.path(".probity/probity.db")).unwrap();
+    let killed = "UPDATE runs SET status = 'running', finished_ms = NULL WHERE id = 2;
+                  DELETE FROM results WHERE lane IN (SELECT id FROM lanes WHERE run = 2)";
+    store.execute_batch(killed).unwrap();
+    drop(store);
+    assert_eq!(stored(&project), before);
+    let output = project.run(&["rescore"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("0 flipped"), "{text}");
+    assert_eq!(verdicts(&stored(&project)), verdicts(&before));
+    let runs = String::from_utf8(project.run(&["runs", "--json"]).stdout).unwrap();
+    assert_eq!(runs.matches("\"status\":\"killed\"").count(), 1, "{runs}");
+}

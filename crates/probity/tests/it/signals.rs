@@ -100,3 +100,42 @@ fn a_command_that_is_stopped_leaves_no_half_written_file() {
         assert_eq!(partials(&project), Vec::<String>::new());
     }
 }
+
+/// A command that has begun a file and waits for the rest of its input, and that input.
+fn begin_file(project: &Project) -> (std::process::Child, std::process::ChildStdin) {
+    let mut command = project.command(&["classify", "-", "-o", "out.jsonl"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let input = child.stdin.take().unwrap();
+    (child, input)
+}
+
+#[test]
+fn what_a_killed_command_left_is_taken_away_by_the_next() {
+    let project = Project::new();
+    let (mut killed, _input) = begin_file(&project);
+    wait_until("the file is begun", || !partials(&project).is_empty());
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert_eq!(partials(&project).len(), 1);
+    // Of another file, and of no file of ours.
+    let others = ["other.jsonl.1.partial", "out.jsonl.mine.partial"];
+    let project = others.iter().fold(project, |project, it| project.file(it, ""));
+    let written = project.run_with(&["classify", "-", "-o", "out.jsonl"], "");
+    assert_eq!(written.status.code(), Some(0));
+    let mut left = partials(&project);
+    left.sort();
+    assert_eq!(left, others);
+}
+
+#[test]
+fn what_another_command_is_writing_stays() {
+    let project = Project::new();
+    let (mut other, input) = begin_file(&project);
+    wait_until("the file is begun", || !partials(&project).is_empty());
+    let written = project.run_with(&["classify", "-", "-o", "out.jsonl"], "");
+    assert_eq!((written.status.code(), partials(&project).len()), (Some(0), 1));
+    drop(input);
+    assert_eq!(other.wait().unwrap().code(), Some(0));
+    assert_eq!(partials(&project), Vec::<String>::new());
+}

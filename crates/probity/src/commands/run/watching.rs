@@ -19,6 +19,7 @@ use probity_load::{
     inputs::{self, Files, Inputs, Stamp},
     suite::{Start, Suite},
 };
+use probity_run::process::OwnFolder;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::sync::watch::Receiver;
 
@@ -31,7 +32,7 @@ const PERIOD: Duration = Duration::from_millis(200);
 /// Runs, waits for a change, and runs again, until a signal ends it.
 pub(super) fn run(args: &RunArgs, printer: &Printer) -> Result<Exit, Failure> {
     let failed = |error| Failure::new("failed to start the run").because(error);
-    let folder = tempfile::tempdir().map_err(failed)?;
+    let folder = OwnFolder::new().map_err(failed)?;
     let list = folder.path().join("inputs.json");
     let stopped = signals::run_begins();
     let mut known = Inputs::default();
