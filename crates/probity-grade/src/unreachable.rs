@@ -55,3 +55,37 @@ fn ends_at_one(assertion: &Assertion) -> bool {
         test => test.asks_judge(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use probity_core::criteria::AssertionKind;
+
+    use super::*;
+
+    #[test]
+    fn only_what_ends_at_one_is_warned_of() {
+        let mut case = TestCase::default();
+        for (name, threshold) in [
+            ("bleu", 50.0),
+            ("not-tool-call-f1", 1.5),
+            ("gleu", 1.0),
+            ("llm-rubric", 4.0),
+            ("closed-qa", 2.0),
+            ("latency", 3000.0),
+        ] {
+            let kind = AssertionKind::named(name).unwrap();
+            case.criteria
+                .assertions
+                .push(Assertion { threshold: Some(threshold), ..Assertion::new(kind) });
+        }
+        let told: Vec<String> = check_thresholds(&case).into_iter().map(|it| it.message).collect();
+        assert_eq!(
+            told,
+            [
+                "`bleu` scores from 0 to 1: with the threshold 50 it never holds",
+                "`not-tool-call-f1` scores from 0 to 1: with the threshold 1.5 it always holds",
+                "`closed-qa` scores from 0 to 1: with the threshold 2 it never holds",
+            ]
+        );
+    }
+}

@@ -368,3 +368,13 @@ fn what_makes_no_sense_together_is_refused() {
         assert_eq!(asserted(assertion.clone(), "x"), Err(message.to_owned()), "{assertion}");
     }
 }
+
+#[test]
+fn what_a_filter_of_the_service_stopped_fails_guardrails() {
+    let stopped = json!({ "stop_reason": "guardrail_intervened" });
+    let why = asserted_with(json!({ "type": "guardrails" }), "No.", stopped.clone());
+    assert_eq!(why, Err("the service stopped it: `guardrail_intervened`".to_owned()));
+    assert_eq!(asserted_with(json!({ "type": "not-guardrails" }), "No.", stopped), Ok(()));
+    assert_eq!(asserted(json!({ "type": "guardrails" }), "Yes."), Ok(()));
+    assert!(asserted(json!({ "type": "not-guardrails" }), "Yes.").is_err());
+}

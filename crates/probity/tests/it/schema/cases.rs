@@ -26,7 +26,9 @@ fn check_cases(cases: &[Value], least: usize) {
     let problems = lines(&String::from_utf8(output.stdout).unwrap());
     let mut differ = Vec::new();
     for (at, (takes, case)) in verdicts.iter().enumerate() {
-        let wrong: Vec<&Value> = problems.iter().filter(|it| it["line"] == at + 1).collect();
+        // A threshold that nothing reaches is a warning: which ones these are, no schema says.
+        let is_wrong = |it: &&Value| it["line"] == at + 1 && it["code"] != "unreachable-threshold";
+        let wrong: Vec<&Value> = problems.iter().filter(is_wrong).collect();
         if *takes != wrong.is_empty() {
             differ.push(format!("the schema says {takes} to {case}\n{wrong:?}"));
         }
