@@ -32,9 +32,9 @@ import { parseArgs } from 'node:util';
 
 const DETERMINISTIC = new Set([
   'bleu', 'contains', 'contains-all', 'contains-any', 'contains-html', 'contains-json', 'contains-sql',
-  'contains-xml', 'equals', 'gleu', 'icontains', 'icontains-all', 'icontains-any', 'is-html', 'is-json',
+  'contains-xml', 'equals', 'gleu', 'guardrails', 'icontains', 'icontains-all', 'icontains-any', 'is-html', 'is-json',
   'is-refusal', 'is-sql', 'is-valid-openai-tools-call', 'is-xml', 'javascript', 'levenshtein', 'meteor',
-  'python', 'regex', 'rouge-n', 'starts-with', 'word-count',
+  'python', 'regex', 'rouge-n', 'starts-with', 'tool-call-f1', 'word-count',
 ]);
 const TIME_LIMIT_MS = 120_000;
 const CLOSED_PORT = 'http://127.0.0.1:9';

@@ -56,11 +56,15 @@ const CHECKS: &[&[&str]] = &[
 ];
 
 /// Assertions, which `probity classify` checks.
-fn assertions() -> [Value; 10] {
+fn assertions() -> [Value; 14] {
     [
         json!({"type": "is-html"}),
         json!({"type": "contains-html"}),
-        json!({"type": "is-xml"}),
+        json!({"type": "is-xml", "value": "a.b.c"}),
+        json!({"type": "contains-xml", "value": "a.b.c"}),
+        json!({"type": "gleu", "value": "a b c"}),
+        json!({"type": "meteor", "value": "a b c"}),
+        json!({"type": "tool-call-f1", "value": ["a"]}),
         json!({"type": "contains-xml"}),
         json!({"type": "is-sql"}),
         json!({"type": "contains-sql"}),

@@ -147,11 +147,13 @@ fn move_assertions(assertions: &mut [Assertion], moved: &impl Fn(&str) -> Option
 impl CriteriaProblem {
     /// The code of an accepted command that cannot be read, where others can.
     pub const UNREADABLE_COMMAND: &'static str = "unreadable-command";
+    /// The code of a threshold that no score reaches.
+    pub const UNREACHABLE_THRESHOLD: &'static str = "unreachable-threshold";
 
     /// Whether the case can be used all the same.
     pub fn severity(&self) -> Severity {
         match self.code {
-            Self::UNREADABLE_COMMAND => Severity::Warning,
+            Self::UNREADABLE_COMMAND | Self::UNREACHABLE_THRESHOLD => Severity::Warning,
             _ => Severity::Error,
         }
     }
@@ -464,17 +466,17 @@ named_enum! {
         IsJson = "is-json",
         /// JSON can be read out of the reply, and satisfies the value as a JSON Schema if there is one.
         ContainsJson = "contains-json",
-        /// The reply is XML.
+        /// The reply is XML, and has the elements of the value.
         IsXml = "is-xml",
-        /// There is XML in the reply.
+        /// There is XML in the reply that has the elements of the value.
         ContainsXml = "contains-xml",
         /// The reply is HTML.
         IsHtml = "is-html",
         /// There is HTML in the reply.
         ContainsHtml = "contains-html",
-        /// The reply is SQL.
+        /// The reply is SQL, and touches the tables and columns that the value allows.
         IsSql = "is-sql",
-        /// There is SQL in the reply.
+        /// There is SQL in the reply that touches the tables and columns that the value allows.
         ContainsSql = "contains-sql",
         /// The reply is a refusal.
         IsRefusal = "is-refusal",
@@ -492,6 +494,10 @@ named_enum! {
         RougeL = "rouge-l",
         /// BLEU of the reply and the values is at least `threshold`.
         Bleu = "bleu",
+        /// GLEU of the reply and a value is at least `threshold`.
+        Gleu = "gleu",
+        /// METEOR of the reply and a value, without synonyms, is at least `threshold`.
+        Meteor = "meteor",
         /// chrF of the reply and a value is at least `threshold`.
         Chrf = "chrf",
         /// One minus the share of characters to edit is at least `threshold`.
@@ -538,6 +544,10 @@ named_enum! {
         ToolCount = "tool-count",
         /// A tool is called, and every call names a tool of the case and has arguments that it takes.
         ValidToolCalls = "valid-tool-calls",
+        /// F1 of the tools that are called and those of the value, by their names, is at least `threshold`.
+        ToolCallF1 = "tool-call-f1",
+        /// No filter or guardrail of the service stopped the reply.
+        Guardrails = "guardrails",
         /// The perplexity of the reply is at most `threshold`.
         Perplexity = "perplexity",
         /// One divided by one more than the perplexity is at least `threshold`.

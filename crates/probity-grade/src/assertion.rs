@@ -1,6 +1,7 @@
 //! Assertions of a case, compiled once and asked often.
 
 mod judged;
+mod markup;
 mod selected;
 mod tools;
 
@@ -17,7 +18,7 @@ use serde_json::Value;
 use crate::{
     check::{
         AskedScorer, Check, Checked, Embedded, Ends, Letters, Markup, Metric, Need, Needles,
-        Perplexity, Scripted, Similarity, SqlDialect, Test, Told, finish_reason,
+        Perplexity, Scripted, Similarity, Test, Told, finish_reason,
     },
     compile::{self, Compiler, Place},
     internal::{
@@ -50,8 +51,11 @@ pub(crate) struct CompiledAssertion {
 impl CompiledAssertion {
     /// Whether the case asks for a refusal.
     pub(crate) fn wants_refusal(&self) -> bool {
-        self.kind == AssertionKind { negated: false, test: AssertionTest::IsRefusal }
-            && self.weight > 0.0
+        let asks = [
+            AssertionKind { negated: false, test: AssertionTest::IsRefusal },
+            AssertionKind { negated: true, test: AssertionTest::Guardrails },
+        ];
+        asks.contains(&self.kind) && self.weight > 0.0
     }
 
     /// Whether it looks at nothing but a text.
@@ -229,12 +233,12 @@ impl Context<'_> {
             }
             AssertionTest::IsJson => self.schema(compiler, Test::IsJson),
             AssertionTest::ContainsJson => self.schema(compiler, Test::ContainsJson),
-            AssertionTest::IsXml => self.markup(Markup::IsXml),
-            AssertionTest::ContainsXml => self.markup(Markup::ContainsXml),
+            AssertionTest::IsXml => Some(Test::Markup(Markup::IsXml(self.elements()?))),
+            AssertionTest::ContainsXml => Some(Test::Markup(Markup::ContainsXml(self.elements()?))),
             AssertionTest::IsHtml => self.markup(Markup::IsHtml),
             AssertionTest::ContainsHtml => self.markup(Markup::ContainsHtml),
-            AssertionTest::IsSql => Some(Test::Markup(Markup::IsSql(self.dialect()?))),
-            AssertionTest::ContainsSql => Some(Test::Markup(Markup::ContainsSql(self.dialect()?))),
+            AssertionTest::IsSql => Some(Test::Markup(Markup::IsSql(self.sql()?))),
+            AssertionTest::ContainsSql => Some(Test::Markup(Markup::ContainsSql(self.sql()?))),
             AssertionTest::Number => self.number(),
             AssertionTest::Choice => self.choice(compiler),
             AssertionTest::TokenF1 => self.similarity(Metric::TokenF1),
@@ -242,6 +246,8 @@ impl Context<'_> {
             AssertionTest::Rouge2 => self.similarity(Metric::RougeN(2, self.words())),
             AssertionTest::RougeL => self.similarity(Metric::RougeL(self.words())),
             AssertionTest::Bleu => self.similarity(Metric::Bleu),
+            AssertionTest::Gleu => self.similarity(Metric::Gleu),
+            AssertionTest::Meteor => self.similarity(Metric::Meteor),
             AssertionTest::Chrf => self.chrf(),
             AssertionTest::EditSimilarity => self.similarity(Metric::Edit),
             AssertionTest::IsRefusal => Some(Test::IsRefusal),
@@ -261,6 +267,11 @@ impl Context<'_> {
             AssertionTest::ToolsInOrder => self.in_order(compiler),
             AssertionTest::ToolCount => self.tool_count(),
             AssertionTest::ValidToolCalls => self.valid_calls(compiler),
+            AssertionTest::ToolCallF1 => self.tool_f1(),
+            AssertionTest::Guardrails => match &self.assertion.value {
+                None => Some(Test::Guardrails),
+                Some(_) => self.wrong("left out"),
+            },
             AssertionTest::Perplexity => {
                 let most = self.threshold(", the highest perplexity")?;
                 Some(Test::Perplexity(Perplexity::AtMost(most)))
@@ -396,30 +407,19 @@ impl Context<'_> {
     }
 
     fn similarity(&mut self, metric: Metric) -> Option<Test> {
-        let least = self.assertion.threshold.unwrap_or(metric.default_least());
-        if !(0.0..=1.0).contains(&least) {
-            let message = "the threshold must be from 0 to 1".to_owned();
-            return self.problem("threshold", "out-of-range", message);
-        }
+        let least = self.share(metric.default_least())?;
         Some(Test::Similarity(Similarity { metric, references: self.any_text()?, least }))
     }
 
-    fn markup(&mut self, markup: Markup) -> Option<Test> {
-        match &self.assertion.value {
-            None => Some(Test::Markup(markup)),
-            Some(_) => self.wrong("left out"),
+    /// The threshold of a score from 0 to 1. One above 1 is never reached: promptfoo's users have some, and
+    /// `unreachable::check` warns of them.
+    pub(super) fn share(&mut self, usual: f64) -> Option<f64> {
+        let least = self.assertion.threshold.unwrap_or(usual);
+        if least < 0.0 {
+            let message = "the threshold must be 0 or more".to_owned();
+            return self.problem("threshold", "out-of-range", message);
         }
-    }
-
-    fn dialect(&mut self) -> Option<SqlDialect> {
-        let Some(value) = &self.assertion.value else { return Some(SqlDialect::Generic) };
-        match value.as_str().map(str::parse) {
-            Some(Ok(dialect)) => Some(dialect),
-            Some(Err(_)) | None => {
-                let names = SqlDialect::ALL.map(|it| format!("`{it}`")).join(", ");
-                self.wrong(&format!("a dialect of SQL: {names}"))
-            }
-        }
+        Some(least)
     }
 
     /// One text, or several of which any will do.

@@ -27,7 +27,7 @@ use regex::Regex;
 use serde_json::Value;
 
 pub(crate) use answer::{Choices, Numbers};
-pub(crate) use markup::{Markup, SqlDialect};
+pub(crate) use markup::{Allowed, Markup, Sql, SqlDialect};
 pub(crate) use perplexity::Perplexity;
 pub(crate) use scored::{AskedScorer, Embedded, Scripted};
 pub(crate) use similarity::{Metric, Similarity};
@@ -40,7 +40,7 @@ use crate::{
     excerpt::excerpt,
     json::{Wanted, extract},
     reading::{Answer, BadReading, Reader},
-    reply::Reply,
+    reply::{Reply, blocked_stop},
     schema::{Held, Schema},
 };
 
@@ -137,6 +137,8 @@ pub(crate) enum Test {
     Ttft(f64),
     Cost(f64),
     Tools(ToolTest),
+    /// Nothing of the service stopped the reply.
+    Guardrails,
     Perplexity(Perplexity),
     Judged {
         number: usize,
@@ -275,6 +277,7 @@ impl Test {
             | Self::Ttft(_)
             | Self::Cost(_)
             | Self::Tools(_)
+            | Self::Guardrails
             | Self::Perplexity(_)
             | Self::Judged { .. }
             | Self::Selected(_)
@@ -340,6 +343,7 @@ impl Test {
             | Self::Ttft(_)
             | Self::Cost(_)
             | Self::Tools(_)
+            | Self::Guardrails
             | Self::Perplexity(_)
             | Self::Embedded(_)
             | Self::Reranked { .. }
@@ -394,6 +398,7 @@ impl Test {
             | Self::Ttft(_)
             | Self::Cost(_)
             | Self::Tools(_)
+            | Self::Guardrails
             | Self::Perplexity(_)
             | Self::Judged { .. }
             | Self::Selected(_)
@@ -491,7 +496,13 @@ impl Test {
             Self::Latency(most) => at_most(reply.result.latency_ms, *most, "latency"),
             Self::Ttft(most) => at_most(reply.result.ttft_ms, *most, "time to first token"),
             Self::Cost(most) => at_most(reply.result.cost_usd, *most, "cost"),
-            Self::Tools(asked) => asked.check(&reply.tool_calls()),
+            Self::Tools(asked) => asked.check(&reply.tool_calls(), text),
+            Self::Guardrails => match blocked_stop(reply.result) {
+                Some(why) => {
+                    Checked::fails(format!("the service stopped it: `{}`", excerpt(why, 0)))
+                }
+                None => Checked::holds(),
+            },
             Self::Perplexity(wanted) => wanted.check(reply.perplexity()),
             Self::Judged { number, threshold } => {
                 judged::check(reply.result.assessments.get(*number), *threshold)

@@ -59,6 +59,7 @@ pub mod refusal;
 mod reply;
 mod rules;
 mod schema;
+mod unreachable;
 
 pub use accepted::check_commands;
 pub use check::sql_dialects;
@@ -67,6 +68,7 @@ pub use compile::{Compiler, Expectation, default_matcher};
 pub use difference::holds_all;
 pub use redact::redacted;
 pub use rules::Rules;
+pub use unreachable::check_thresholds;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

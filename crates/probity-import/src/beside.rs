@@ -9,7 +9,7 @@ use probity_core::criteria::{Assertion, Criteria};
 use probity_load::function::{Language, split_name};
 use probity_run::scripts;
 
-use crate::draft::Draft;
+use crate::{draft::Draft, promptfoo::python_files};
 
 /// What begins the name of a script that is copied, before it is.
 const MARK: &str = "file://./";
@@ -35,6 +35,13 @@ pub(crate) fn copy(draft: &mut Draft, root: &Path) {
     let mut copies = Vec::new();
     for_each_script(draft, &mut |name| {
         let (path, function) = split_name(name.strip_prefix(MARK)?);
+        if Language::of(path) == Some(Language::Python) {
+            let files = python_files(root, path)?;
+            let place = |name: &str| Path::new(FOLDER).join(name).display().to_string();
+            let named = format!("file://{}/{}", crate::write::ADAPTERS, place(path));
+            copies.extend(files.into_iter().map(|(name, text)| (place(&name), text)));
+            return Some(with_function(&named, function));
+        }
         let files = scripts::read_files(root, path).ok()?;
         let folder = Path::new(FOLDER).join(Path::new(path).parent()?);
         let place = |name: &str| folder.join(name).display().to_string();
@@ -53,7 +60,7 @@ fn with_function(path: &str, function: Option<&str>) -> String {
 fn for_each_script(draft: &mut Draft, rename: &mut dyn FnMut(&str) -> Option<String>) {
     let mut change = |code: &mut String| {
         let path = code.strip_prefix("file://").map(|it| split_name(it).0);
-        if path.and_then(Language::of) == Some(Language::JavaScript)
+        if path.and_then(Language::of).is_some()
             && let Some(name) = rename(code)
         {
             *code = name;

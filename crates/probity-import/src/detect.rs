@@ -75,6 +75,9 @@ pub(crate) fn config_in(folder: &Path) -> Option<&'static str> {
     CONFIGS.iter().copied().find(|name| folder.join(name).is_file())
 }
 
+/// Records that are looked at for what they are.
+const FIRST: usize = 10;
+
 /// The tool that a tree comes from; none if it could be any.
 pub(crate) fn origin(root: &Node, name: &str) -> Option<Origin> {
     if name.contains("promptfoo") {
@@ -102,7 +105,9 @@ pub(crate) fn origin(root: &Node, name: &str) -> Option<Origin> {
     if crate::deepeval::is_golden(first) {
         return Some(Origin::DeepEval);
     }
-    crate::plain::is_plain(first).then_some(Origin::Plain)
+    // The first row of a table may be shorter than the others.
+    let some = root.items().iter().take(FIRST).any(crate::plain::is_plain);
+    some.then_some(Origin::Plain)
 }
 
 fn of_table(root: &Node) -> Option<Origin> {

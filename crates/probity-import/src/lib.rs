@@ -139,7 +139,7 @@ pub fn import(path: &Path, options: &Options<'_>) -> Result<Outcome, ImportError
             }
             let (root, wrong) = source.tree(name)?;
             let origin = options.from.or_else(|| detect::origin(&root, name));
-            let origin = origin.ok_or_else(|| unknown(name))?;
+            let origin = origin.ok_or_else(|| unknown(name, &root, &wrong))?;
             for unreadable in &wrong {
                 note_unreadable(&source, &root, unreadable, &mut notes);
             }
@@ -217,7 +217,29 @@ pub fn foreign(path: &Path) -> Option<Origin> {
     detect::of_suite(&mut source, &name?)
 }
 
-fn unknown(name: &str) -> ImportError {
+/// What is wrong with a file that no tool is known to write.
+fn unknown(name: &str, root: &Node, wrong: &[Unreadable]) -> ImportError {
+    if let Some(first) = wrong.first() {
+        return ImportError::shape(first.to_string());
+    }
+    let is_empty = match &root.value {
+        NodeValue::Null => true,
+        NodeValue::Array(items) => items.is_empty(),
+        NodeValue::Object(entries) => entries.is_empty(),
+        NodeValue::Bool(_) | NodeValue::Number(_) | NodeValue::String(_) => false,
+    };
+    if is_empty {
+        return ImportError::shape(format!("`{name}` has nothing in it that could be imported"));
+    }
+    let only = root.items().first().map_or(&[][..], Node::entries);
+    if let [only] = only
+        && let Some(mark) = [';', '\t'].into_iter().find(|it| only.key.contains(*it))
+    {
+        let mark = if mark == ';' { "semicolons" } else { "tabs" };
+        return ImportError::shape(format!(
+            "`{name}` has {mark} between its columns: write it with commas"
+        ));
+    }
     let known = Origin::ALL.map(Origin::as_str).join(", ");
     ImportError::shape(format!(
         "`{name}` looks like none of the tools that can be imported: say which with --from ({known})"

@@ -69,9 +69,20 @@ pub(crate) fn import(
     for file in &files {
         let (root, _) = making.source.tree_as(file, probity_load::dataset::Format::Yaml)?;
         for entry in root.entries() {
-            if let Some(class) = entry.node.get("class").and_then(Node::as_str) {
-                let at = making.source.at(&entry.key_span);
-                making.definition(&Definition { name: &entry.key, class, node: &entry.node, at });
+            let at = making.source.at(&entry.key_span);
+            match entry.node.get("class").and_then(Node::as_str) {
+                Some(class) => making.definition(&Definition {
+                    name: &entry.key,
+                    class,
+                    node: &entry.node,
+                    at,
+                }),
+                // Another name of an eval.
+                None if entry.node.get("id").is_some() => {}
+                None => {
+                    let what = format!("`{}` is no eval: it has no `class`", entry.key);
+                    making.notes.lost(at, what, "correct the file");
+                }
             }
         }
     }

@@ -62,7 +62,14 @@ pub(crate) fn import(
     let Some(first) = root.items().first() else {
         return Err(ImportError::shape("there is no record in the file"));
     };
-    let found = |names: &[&'static str]| names.iter().copied().find(|it| first.get(it).is_some());
+    // A row of a table may be shorter than the others.
+    let known = |name: &str| {
+        first.get(name).is_some() || root.items().iter().any(|it| it.get(name).is_some())
+    };
+    let found = |names: &[&'static str]| {
+        let of_first = names.iter().copied().find(|it| first.get(it).is_some());
+        of_first.or_else(|| names.iter().copied().find(|it| known(it)))
+    };
     let Some(prompt) = found(PROMPTS) else {
         return Err(ImportError::shape("the columns `prompt` and `expected` are not there"));
     };
@@ -214,6 +221,14 @@ fn criteria(answer: Option<Value>, choices: Choices) -> Criteria {
         let letter = place.and_then(choices::letter).map(Value::from);
         criteria.expected_response = Some(letter.unwrap_or(answer));
         criteria.reading.choices = texts;
+        return criteria;
+    }
+    // One choice is none: it is what the answer means.
+    if let [only] = texts.as_slice()
+        && (answer == 0 || answer == "A" || labels.first().is_some_and(|it| answer == it.as_str()))
+    {
+        criteria.matcher = Some(Matcher::Trimmed);
+        criteria.expected_response = Some(Value::from(only.as_str()));
         return criteria;
     }
     let answer = match answer {

@@ -36,6 +36,7 @@ use env::{Env, Told};
 use files::Files;
 use known::Table;
 use providers::OwnProvider;
+pub(crate) use providers::python_files;
 
 use crate::{
     cases::{Ids, text},

@@ -440,9 +440,15 @@ impl Source {
         while let Ok(Some(record)) = records.next_record() {
             let base = start_of(record.first_line);
             let Some(names) = &names else {
-                names = Some(
-                    record.cells.into_iter().map(|cell| cell.text.trim().to_owned()).collect(),
-                );
+                let found: Vec<String> =
+                    record.cells.into_iter().map(|cell| cell.text.trim().to_owned()).collect();
+                let again = |at: usize| !found[at].is_empty() && found[..at].contains(&found[at]);
+                for at in (0..found.len()).filter(|at| again(*at)) {
+                    let what =
+                        format!("two columns are called `{}`: the last one counts", found[at]);
+                    wrong.push(Unreadable::Parse { at: self.at(&(base..base)), what });
+                }
+                names = Some(found);
                 continue;
             };
             let what = match record.problem {

@@ -239,3 +239,43 @@ fn a_threshold_in_a_table_may_stand_before_its_assertion() {
     let shown = imported(Origin::Promptfoo, "tests.csv", text);
     assert!(shown.contains(r#"{"type":"levenshtein","value":"hello","threshold":0.4}"#), "{shown}");
 }
+
+#[test]
+fn odd_files_are_refused_with_what_is_odd() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |name: &str, text: &str| {
+        let file = folder.path().join(name);
+        fs::write(&file, text).unwrap();
+        import(&file, &Options::default()).unwrap_err().to_string()
+    };
+    let nothing = |name: &str| format!("`{name}` has nothing in it that could be imported");
+    for (name, text) in
+        [("e.jsonl", ""), ("b.jsonl", "\n \n"), ("h.csv", "question,answer\n"), ("n.json", "null")]
+    {
+        assert_eq!(refused(name, text), nothing(name));
+    }
+    let columns = refused("s.csv", "question;answer\na;b\n");
+    assert_eq!(columns, "`s.csv` has semicolons between its columns: write it with commas");
+    let control = refused("c.jsonl", "{\"input\": \"a\u{0}b\", \"target\": \"c\"}\n");
+    assert!(control.contains("unescaped control character"), "{control}");
+}
+
+#[test]
+fn nothing_of_a_table_is_lost_in_silence() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = |name: &str, text: &str| {
+        let file = folder.path().join(name);
+        fs::write(&file, text).unwrap();
+        let Outcome { draft, notes, .. } = import(&file, &Options::default()).unwrap();
+        let told: Vec<String> = notes.iter().map(|it| it.what.clone()).collect();
+        (draft, told.join("\n"), notes.losses())
+    };
+    let (_, told, losses) = made("twice.csv", "question,question,answer\na,b,c\n");
+    assert!(losses == 1 && told.contains("two columns are called `question`"), "{told}");
+    let (draft, told, losses) = made("short.csv", "question,answer\nonly\na,b\n");
+    assert_eq!((draft.datasets[0].cases.len(), losses), (2, 1), "{told}");
+    let one = "{\"question\": \"q\", \"choices\": [\"a\"], \"answer\": 0}\n";
+    let (draft, _, losses) = made("one.jsonl", one);
+    let criteria = &draft.datasets[0].cases[0].case.criteria;
+    assert_eq!((criteria.expected_response.as_ref(), losses), (Some(&"a".into()), 0));
+}

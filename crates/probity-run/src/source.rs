@@ -26,7 +26,7 @@ use probity_core::{
     record::InputDigest,
     request::Request,
 };
-use probity_grade::{Compiler, Expectation, Rules, check_commands};
+use probity_grade::{Compiler, Expectation, Rules, check_commands, check_thresholds};
 use probity_load::{
     dataset::{self, Item},
     suite::{CaseDefaults, PanelConfig, PromptConfig, RunnerConfig},
@@ -379,6 +379,7 @@ impl Cases {
                 Err(problems) => problems,
             };
             problems.extend(check_commands(case));
+            problems.extend(check_thresholds(case));
             problems.extend(self.kind.check(case));
             problems.extend(check_prompts(case));
             if let Some(problem) = check_panel_prompt(case, &self.panel) {

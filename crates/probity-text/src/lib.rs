@@ -1,7 +1,7 @@
 //! How near a text is to another, by the metrics of the field.
 //!
 //! Plain functions over texts: answers are taken out of replies, normalised and compared. BLEU and
-//! chrF give what sacrebleu gives, ROUGE what rouge-score gives, F1 and the normalised match what the
+//! chrF give what sacrebleu gives, ROUGE what rouge-score gives, GLEU and METEOR what NLTK gives, F1 and the normalised match what the
 //! `SQuAD` script gives; `scripts/text-fixtures` makes the pairs that the tests hold them to. What each
 //! metric means is in `docs/metrics.md`.
 //!
@@ -17,7 +17,9 @@ pub mod edit;
 pub mod extract;
 pub mod f1;
 pub mod fence;
+pub mod gleu;
 pub mod list;
+pub mod meteor;
 pub mod normalize;
 pub mod number;
 pub mod pattern;

@@ -1,6 +1,7 @@
 //! The Porter stemmer with the extensions of NLTK, which rouge-score uses.
 //!
-//! M. F. Porter, "An algorithm for suffix stripping", Program 14 (1980). Words are ASCII in lower case.
+//! M. F. Porter, "An algorithm for suffix stripping", Program 14 (1980). Words are in lower case; letters that are
+//! not of ASCII are consonants.
 
 /// Forms that no rule leads to.
 const IRREGULAR: [(&str, &str); 16] = [
@@ -22,12 +23,12 @@ const IRREGULAR: [(&str, &str); 16] = [
     ("succeed", "succeed"),
 ];
 
-/// The Porter stem of a word of ASCII letters and digits in lower case, with the extensions of NLTK.
+/// The Porter stem of a word in lower case, with the extensions of NLTK.
 pub fn stem(word: &str) -> String {
     if let Some((_, stem)) = IRREGULAR.iter().find(|it| it.0 == word) {
         return (*stem).to_owned();
     }
-    if word.len() <= 2 {
+    if word.chars().nth(2).is_none() {
         return word.to_owned();
     }
     let mut word = word.to_owned();
@@ -54,7 +55,7 @@ fn plural(word: String) -> String {
     match word.strip_suffix('s') {
         Some(left) if left.ends_with('s') => word,
         Some(left) => match left.strip_suffix("ie") {
-            Some(before) if before.len() == 1 => left.to_owned(),
+            Some(before) if is_one_letter(before) => left.to_owned(),
             Some(before) => before.to_owned() + "i",
             None => match left.strip_suffix("sse") {
                 Some(before) => before.to_owned() + "ss",
@@ -67,7 +68,7 @@ fn plural(word: String) -> String {
 
 fn past(word: String) -> String {
     if let Some(left) = word.strip_suffix("ied") {
-        return left.to_owned() + if left.len() == 1 { "ie" } else { "i" };
+        return left.to_owned() + if is_one_letter(left) { "ie" } else { "i" };
     }
     if let Some(left) = word.strip_suffix("eed") {
         return if measure(left) > 0 { left.to_owned() + "ee" } else { word };
@@ -81,8 +82,11 @@ fn past(word: String) -> String {
         return left.to_owned() + "e";
     }
     if ends_in_double_consonant(left) {
-        let kept = left.ends_with(['l', 's', 'z']);
-        return left[..left.len() - usize::from(!kept)].to_owned();
+        let mut left = left.to_owned();
+        if !left.ends_with(['l', 's', 'z']) {
+            left.pop();
+        }
+        return left;
     }
     let short = measure(left) == 1 && ends_short(left);
     left.to_owned() + if short { "e" } else { "" }
@@ -90,7 +94,7 @@ fn past(word: String) -> String {
 
 fn final_y(word: String) -> String {
     match word.strip_suffix('y') {
-        Some(left) if left.len() > 1 && consonants(left).last() == Some(true) => {
+        Some(left) if !is_one_letter(left) && consonants(left).last() == Some(true) => {
             left.to_owned() + "i"
         }
         _ => word,
@@ -191,12 +195,16 @@ fn final_ll(mut word: String) -> String {
     word
 }
 
+fn is_one_letter(word: &str) -> bool {
+    word.chars().nth(1).is_none() && !word.is_empty()
+}
+
 /// For each letter, whether it is a consonant: `y` is one at the start and after a vowel.
 fn consonants(word: &str) -> impl Iterator<Item = bool> {
-    word.bytes().scan(false, |before, letter| {
+    word.chars().scan(false, |before, letter| {
         *before = match letter {
-            b'a' | b'e' | b'i' | b'o' | b'u' => false,
-            b'y' => !*before,
+            'a' | 'e' | 'i' | 'o' | 'u' => false,
+            'y' => !*before,
             _ => true,
         };
         Some(*before)
@@ -210,9 +218,10 @@ fn measure(word: &str) -> usize {
 }
 
 fn ends_in_double_consonant(word: &str) -> bool {
-    match word.as_bytes() {
-        [.., a, b] if a == b => consonants(word).last() == Some(true),
-        _ => false,
+    let mut from_end = word.chars().rev();
+    match (from_end.next(), from_end.next()) {
+        (Some(last), Some(before)) if last == before => consonants(word).last() == Some(true),
+        (_, _) => false,
     }
 }
 

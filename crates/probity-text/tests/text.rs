@@ -6,6 +6,8 @@ use probity_text::{
     bleu::{self, Orders},
     chrf::{self, Variant},
     f1::token_f1,
+    gleu::gleu,
+    meteor::meteor,
     normalize::{self, Normalizer, Step},
     rouge::{self, Words},
 };
@@ -48,6 +50,15 @@ fn bleu_and_chrf_of_a_text_are_those_of_sacrebleu() {
             let ours = chrf::sentence(reply, &[reference], variant);
             agree(ours, &point["chrf"][at], &point);
         }
+    }
+}
+
+#[test]
+fn gleu_and_meteor_are_those_of_nltk() {
+    for point in pairs() {
+        let (reply, reference) = (text(&point, "text"), text(&point, "reference"));
+        agree(gleu(reply, reference), &point["gleu"], &point);
+        agree(meteor(reply, reference), &point["meteor"], &point);
     }
 }
 

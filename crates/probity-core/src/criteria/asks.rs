@@ -67,6 +67,8 @@ impl AssertionTest {
             | Self::Rouge2
             | Self::RougeL
             | Self::Bleu
+            | Self::Gleu
+            | Self::Meteor
             | Self::Chrf
             | Self::EditSimilarity
             | Self::Levenshtein
@@ -79,6 +81,8 @@ impl AssertionTest {
             | Self::ToolsInOrder
             | Self::ToolCount
             | Self::ValidToolCalls
+            | Self::ToolCallF1
+            | Self::Guardrails
             | Self::Perplexity
             | Self::PerplexityScore
             | Self::Javascript
@@ -104,6 +108,8 @@ impl AssertionTest {
                 | Self::ToolsInOrder
                 | Self::ToolCount
                 | Self::ValidToolCalls
+                | Self::ToolCallF1
+                | Self::Guardrails
                 | Self::Perplexity
                 | Self::PerplexityScore
                 | Self::MaxScore

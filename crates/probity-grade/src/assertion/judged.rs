@@ -49,11 +49,8 @@ pub(super) fn owned(
 impl Site<'_> {
     /// What judges are asked.
     pub(super) fn judged(&mut self, compiler: &mut Compiler<'_>) -> Option<Test> {
+        self.share(0.0)?;
         let stated = self.assertion.threshold;
-        if !stated.is_none_or(|it| (0.0..=1.0).contains(&it)) {
-            let message = "the threshold must be from 0 to 1".to_owned();
-            return self.problem("threshold", "out-of-range", message);
-        }
         let form = self.form()?;
         let usual = match &form {
             Form::Factuality { .. } | Form::ClosedQa { .. } => DEFAULT_YES,

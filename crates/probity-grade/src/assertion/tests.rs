@@ -58,6 +58,20 @@ fn each_assertion_holds_and_fails_and_its_negation_does_the_opposite() {
         (json!({ "type": "icontains-any", "value": ["X", "AR"] }), "Paris", "Lyon"),
         (json!({ "type": "icontains-all", "value": ["p", "AR"] }), "Paris", "Pis"),
         (json!({ "type": "starts-with", "value": "Par" }), "Paris", "a Paris"),
+        (json!({ "type": "gleu", "value": ["x", "the cat sat"] }), "The cat sat.", "a dog"),
+        (json!({ "type": "meteor", "value": "the cats sat" }), "the cat sat", "a dog"),
+        (json!({ "type": "is-xml", "value": "a.b, a.c" }), "<a><b/><c/></a>", "<a><b/></a>"),
+        (json!({ "type": "contains-xml", "value": ["b"] }), "So <b>1</b>.", "So <a><b/></a>."),
+        (
+            json!({ "type": "is-sql", "value": { "tables": ["t"] } }),
+            "SELECT a FROM t",
+            "SELECT a FROM u",
+        ),
+        (
+            json!({ "type": "tool-call-f1", "value": "a, b", "threshold": 0.6 }),
+            r#"[{"name":"a"}]"#,
+            r#"[{"name":"c"}]"#,
+        ),
         (json!({ "type": "regex", "value": "^P.+s$" }), "Paris", "Lyon"),
         (json!({ "type": "is-json" }), "[1]", "[1] or so"),
         (json!({ "type": "is-json", "value": schema }), "{\"a\":1}", "{}"),
@@ -353,4 +367,14 @@ fn what_makes_no_sense_together_is_refused() {
     ] {
         assert_eq!(asserted(assertion.clone(), "x"), Err(message.to_owned()), "{assertion}");
     }
+}
+
+#[test]
+fn what_a_filter_of_the_service_stopped_fails_guardrails() {
+    let stopped = json!({ "stop_reason": "guardrail_intervened" });
+    let why = asserted_with(json!({ "type": "guardrails" }), "No.", stopped.clone());
+    assert_eq!(why, Err("the service stopped it: `guardrail_intervened`".to_owned()));
+    assert_eq!(asserted_with(json!({ "type": "not-guardrails" }), "No.", stopped), Ok(()));
+    assert_eq!(asserted(json!({ "type": "guardrails" }), "Yes."), Ok(()));
+    assert!(asserted(json!({ "type": "not-guardrails" }), "Yes.").is_err());
 }

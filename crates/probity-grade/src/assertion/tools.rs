@@ -78,6 +78,25 @@ impl Context<'_> {
         Some(Test::Tools(ToolTest::Count { name, least, most }))
     }
 
+    /// A list of names; one text is a list with commas between them.
+    pub(super) fn tool_f1(&mut self) -> Option<Test> {
+        let names = match &self.assertion.value {
+            Some(Value::String(text)) => text.split(',').map(|it| it.trim().to_owned()).collect(),
+            Some(Value::Array(items)) => {
+                let name = |it: &Value| it.as_str().map(|it| it.trim().to_owned());
+                items.iter().map(name).collect::<Option<Vec<_>>>().unwrap_or_default()
+            }
+            Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) | None => {
+                Vec::new()
+            }
+        };
+        if names.is_empty() || names.iter().any(String::is_empty) {
+            return self.wrong("a list of names of tools");
+        }
+        let least = self.share(1.0)?;
+        Some(Test::Tools(ToolTest::F1 { wanted: names.into_iter().collect(), least }))
+    }
+
     pub(super) fn valid_calls(&mut self, compiler: &mut Compiler<'_>) -> Option<Test> {
         if self.assertion.value.is_some() {
             return self.wrong("left out: the tools are those of the case");

@@ -1,6 +1,9 @@
 //! What judges said of a reply, as a check.
 
-use probity_core::opinion::{Assessment, Consensus, JudgeSum, JudgedCheck, Threshold};
+use probity_core::{
+    opinion::{Assessment, Consensus, JudgeSum, JudgedCheck, Threshold},
+    score::Score,
+};
 
 use super::{Checked, Told};
 use crate::excerpt::excerpt;
@@ -14,8 +17,8 @@ pub(super) fn check(assessment: Option<&Assessment>, threshold: Threshold) -> Ch
         Ok(consensus) => {
             let Consensus { score, passed, .. } = consensus;
             let reason = Some(reason(&consensus.judges));
-            let value = Some(score.clamp(0.0, 1.0));
-            Checked { value, passed, reason, ..Checked::holds() }
+            let Score { value, said, .. } = Score::new("", None).saying(score);
+            Checked { value, said, passed, reason, ..Checked::holds() }
         }
         Err(why) => Checked::unjudged(why),
     };

@@ -7,29 +7,36 @@ mod xml;
 use super::Checked;
 use crate::excerpt::excerpt;
 
-pub(crate) use sql::SqlDialect;
+pub(crate) use sql::{Allowed, Sql, SqlDialect};
 
 /// What form a reply has to have, as a whole or somewhere in it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Markup {
-    IsXml,
-    ContainsXml,
+    /// The paths of elements that have to be there.
+    IsXml(Vec<String>),
+    ContainsXml(Vec<String>),
     IsHtml,
     ContainsHtml,
-    IsSql(SqlDialect),
-    ContainsSql(SqlDialect),
+    IsSql(Sql),
+    ContainsSql(Sql),
 }
 
 impl Markup {
-    pub(super) fn check(self, text: &str) -> Checked {
+    pub(super) fn check(&self, text: &str) -> Checked {
         let none = |what: &str| format!("there is no {what} in `{}`", excerpt(text, 0));
         match self {
-            Self::IsXml => of(xml::document(text)),
-            Self::ContainsXml => Checked::of(xml::is_in(text), || none("XML")),
+            Self::IsXml(required) => of(xml::document(text, required)),
+            Self::ContainsXml(required) => match xml::is_in(text, required) {
+                Err(Some(missing)) => Checked::fails(missing),
+                found => Checked::of(found.is_ok(), || none("XML")),
+            },
             Self::IsHtml => of(html::document(text)),
             Self::ContainsHtml => Checked::of(html::is_in(text), || none("HTML")),
-            Self::IsSql(dialect) => of(sql::statements(text, dialect)),
-            Self::ContainsSql(dialect) => Checked::of(sql::is_in(text, dialect), || none("SQL")),
+            Self::IsSql(sql) => of(sql::statements(text, sql)),
+            Self::ContainsSql(sql) => match sql::is_in(text, sql) {
+                Err(Some(why)) => Checked::fails(why),
+                found => Checked::of(found.is_ok(), || none("SQL")),
+            },
         }
     }
 }

@@ -3,7 +3,7 @@
 use probity_text::{
     bleu,
     chrf::{self, Variant},
-    edit, f1,
+    edit, f1, gleu, meteor,
     rouge::{self, Words},
 };
 
@@ -17,6 +17,8 @@ pub(crate) enum Metric {
     RougeN(usize, Words),
     RougeL(Words),
     Bleu,
+    Gleu,
+    Meteor,
     Chrf(Variant),
     Edit,
 }
@@ -26,7 +28,7 @@ impl Metric {
     pub(crate) const fn default_least(self) -> f64 {
         match self {
             Self::RougeN(..) | Self::RougeL(_) | Self::Edit => 0.75,
-            Self::TokenF1 | Self::Bleu | Self::Chrf(_) => 0.5,
+            Self::TokenF1 | Self::Bleu | Self::Gleu | Self::Meteor | Self::Chrf(_) => 0.5,
         }
     }
 
@@ -37,6 +39,8 @@ impl Metric {
             Self::RougeN(..) => "ROUGE-2",
             Self::RougeL(_) => "ROUGE-L",
             Self::Bleu => "BLEU",
+            Self::Gleu => "GLEU",
+            Self::Meteor => "METEOR",
             Self::Chrf(Variant::Characters) => "chrF",
             Self::Chrf(Variant::WithWords) => "chrF++",
             Self::Edit => "the edit similarity",
@@ -50,6 +54,8 @@ impl Metric {
             Self::RougeN(n, words) => Some(rouge::rouge_n(text, reference, n, words)),
             Self::RougeL(words) => rouge::rouge_l(text, reference, words),
             Self::Bleu => Some(bleu::sentence(text, &[reference])),
+            Self::Gleu => Some(gleu::gleu(text, reference)),
+            Self::Meteor => Some(meteor::meteor(text, reference)),
             Self::Chrf(variant) => Some(chrf::sentence(text, &[reference], variant)),
             Self::Edit => edit::similarity(text, reference),
         }
@@ -59,7 +65,13 @@ impl Metric {
     fn of(self, text: &str, references: &[String]) -> Option<f64> {
         match self {
             Self::Bleu => Some(bleu::sentence(text, references)),
-            Self::TokenF1 | Self::RougeN(..) | Self::RougeL(_) | Self::Chrf(_) | Self::Edit => {
+            Self::TokenF1
+            | Self::RougeN(..)
+            | Self::RougeL(_)
+            | Self::Gleu
+            | Self::Meteor
+            | Self::Chrf(_)
+            | Self::Edit => {
                 references.iter().filter_map(|it| self.of_one(text, it)).max_by(f64::total_cmp)
             }
         }

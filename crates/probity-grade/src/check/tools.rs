@@ -1,6 +1,8 @@
 //! Which tools a model called, with which arguments, in which order, and how often.
 
-use std::sync::Arc;
+mod named;
+
+use std::{collections::BTreeSet, sync::Arc};
 
 use probity_core::{
     difference::Difference,
@@ -28,6 +30,8 @@ pub(crate) enum ToolTest {
     InOrder { wanted: Vec<WantedCall>, exact: bool },
     /// So many calls, of one tool or of all.
     Count { name: Option<String>, least: usize, most: usize },
+    /// The tools that are called are these, by F1 of their names.
+    F1 { wanted: BTreeSet<String>, least: f64 },
     /// Every call is one that the tools of the case take, and there is one.
     Valid(Vec<(String, Arc<Schema>)>),
 }
@@ -119,7 +123,7 @@ impl ToolTest {
         Ok(Self::Valid(schemas.collect::<Result<_, String>>()?))
     }
 
-    pub(super) fn check(&self, calls: &[&ToolCall]) -> Checked {
+    pub(super) fn check(&self, calls: &[&ToolCall], text: &str) -> Checked {
         let checked = match self {
             Self::Called(wanted) => called(wanted, calls),
             Self::InOrder { wanted, exact } => in_order(wanted, *exact, calls),
@@ -132,6 +136,7 @@ impl ToolTest {
                     format!("{count} {many}{of}; {}", shown(calls))
                 })
             }
+            Self::F1 { wanted, least } => f1(wanted, *least, calls, text),
             Self::Valid(tools) => valid(tools, calls),
         };
         match checked.reason {
@@ -209,6 +214,29 @@ fn in_order(wanted: &[WantedCall], exact: bool, calls: &[&ToolCall]) -> Checked 
             Checked::fails(reason)
         }
     }
+}
+
+/// How well the names of the tools that are called fit, whatever their order and number. Without a recorded
+/// call, those count that stand in the text.
+fn f1(wanted: &BTreeSet<String>, least: f64, calls: &[&ToolCall], text: &str) -> Checked {
+    let mut called: BTreeSet<String> = calls.iter().map(|it| it.name.clone()).collect();
+    if called.is_empty() {
+        called = named::names_in(text);
+    }
+    let same = wanted.intersection(&called).count();
+    #[expect(clippy::cast_precision_loss, reason = "nobody has 2^52 tools")]
+    let value = 2.0 * same as f64 / (wanted.len() + called.len()) as f64;
+    let passed = value + 1e-9 >= least;
+    let listed = |names: &BTreeSet<String>| match names.is_empty() {
+        true => "none".to_owned(),
+        false => names.iter().map(|it| excerpt(it, 0)).collect::<Vec<_>>().join(", "),
+    };
+    let reason = format!(
+        "F1 of the tools is {value:.3}: expected {}; called {}",
+        listed(wanted),
+        listed(&called)
+    );
+    Checked { value: Some(value), passed, reason: Some(reason), ..Checked::holds() }
 }
 
 fn valid(tools: &[(String, Arc<Schema>)], calls: &[&ToolCall]) -> Checked {

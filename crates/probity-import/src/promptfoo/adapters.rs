@@ -47,6 +47,21 @@ impl Context<'_> {
         value: &Value,
     ) -> String {
         let text = format!("const {constant} = {value};\n\n{}", text(name));
+        self.numbered_adapter(name, text)
+    }
+
+    /// A file with code of the user: each has its own.
+    pub(super) fn inline_adapter(&mut self, function: &str) -> String {
+        let text = format!(
+            "// JavaScript of an assertion that needs Node.\n\
+             import {{ createRequire }} from 'node:module';\n\n\
+             const require = createRequire(import.meta.url);\n\n\
+             export default {function};\n"
+        );
+        self.numbered_adapter("inline.mjs", text)
+    }
+
+    fn numbered_adapter(&mut self, name: &str, text: String) -> String {
         let stem = name.trim_end_matches(".mjs");
         let numbered = (1..).map(|number| match number {
             1 => name.to_owned(),

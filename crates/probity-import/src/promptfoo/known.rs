@@ -178,6 +178,9 @@ const ASSERTION: &[&str] = &[
     "metric",
     "transform",
     "contextTransform",
+    "alpha",
+    "beta",
+    "gamma",
 ];
 const HTTP: &[&str] = &[
     "url",

@@ -27,6 +27,8 @@ use crate::{
     draft::{BackendDraft, Setup},
 };
 pub(super) use code::{note_typescript, seen_by_function, words};
+pub(super) use env::names_in as variables_in;
+pub(crate) use env::python_files;
 use hosted::Hosted;
 pub(super) use keys::{Place, holds_key, shown, without_keys};
 pub(super) use settings::{READ, is_setting};

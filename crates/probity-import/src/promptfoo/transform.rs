@@ -91,7 +91,7 @@ pub(super) fn is_function(code: &str) -> bool {
 }
 
 /// Code as a function of the output.
-fn as_function(code: &str) -> String {
+pub(super) fn as_function(code: &str) -> String {
     let code = code.trim().trim_end_matches(';');
     if is_function(code) {
         return format!("({code})");

@@ -299,3 +299,26 @@ fn scripts_that_a_suite_elsewhere_could_not_reach_are_copied_beside_it() {
     let assertion = &draft.datasets[0].cases[0].case.criteria.assertions[0];
     assert_eq!(assertion.value, Some("file://adapters/scripts/lib/a.js:f".into()));
 }
+
+#[test]
+fn python_that_a_suite_elsewhere_could_not_reach_is_copied_with_its_modules() {
+    let (config, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let text = "prompts: [hi]\nproviders: [echo]\ntests:\n- assert: [{ type: python, value: 'file://lib/a.py:f' }]\n";
+    let write = |name: &str, text: &str| fs::write(config.path().join(name), text).unwrap();
+    write("promptfooconfig.yaml", text);
+    fs::create_dir_all(config.path().join("lib/deep")).unwrap();
+    write(
+        "lib/a.py",
+        "import json, b\nfrom deep import c\n\ndef f(output, context):\n    return b.ok\n",
+    );
+    write("lib/b.py", "from . import a\nimport os\nok = True\n");
+    write("lib/deep/c.py", "from .. import b\n");
+    write("lib/unused.py", "");
+    let options = Options { suite_folder: Some(elsewhere.path()), ..Options::default() };
+    let Outcome { draft, notes, .. } = import(config.path(), &options).unwrap();
+    assert_eq!(notes.losses(), 0);
+    let copies: Vec<&String> = draft.adapters.keys().collect();
+    assert_eq!(copies, ["scripts/lib/a.py", "scripts/lib/b.py", "scripts/lib/deep/c.py"]);
+    let assertion = &draft.datasets[0].cases[0].case.criteria.assertions[0];
+    assert_eq!(assertion.value, Some("file://adapters/scripts/lib/a.py:f".into()));
+}

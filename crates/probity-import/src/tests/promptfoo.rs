@@ -7,6 +7,7 @@ use super::*;
 mod derived;
 mod habits;
 mod kept;
+mod scored;
 mod sent;
 
 /// The notes and the suite of a configuration.

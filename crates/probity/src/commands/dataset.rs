@@ -12,7 +12,7 @@ use probity_core::{
     criteria::CriteriaProblem,
     problem::{Problem, Severity},
 };
-use probity_grade::{Compiler, Rules, check_commands};
+use probity_grade::{Compiler, Rules, check_commands, check_thresholds};
 use probity_load::dataset::{Format, Item, Summary, WriteError, Writer, read};
 
 use super::rules;
@@ -48,6 +48,7 @@ pub(super) fn criteria_check(rules: &Rules) -> impl Fn(&TestCase) -> Vec<Criteri
     move |case| {
         let mut problems = compiler.borrow_mut().compile(case).err().unwrap_or_default();
         problems.extend(check_commands(case));
+        problems.extend(check_thresholds(case));
         problems
     }
 }

@@ -64,9 +64,10 @@ pub(super) fn own(reply: &str) -> Result<Judged, String> {
     };
     let score = match fields.get("score") {
         None => Some(if *passed { 1.0 } else { 0.0 }),
-        Some(score) => score.as_f64().filter(|it| (0.0..=1.0).contains(it)),
+        // The scale is that of the prompt; a threshold is on the same.
+        Some(score) => score.as_f64().filter(|it| it.is_finite()),
     };
-    let score = score.ok_or("`score` is not a number from 0 to 1")?;
+    let score = score.ok_or("`score` is not a number")?;
     Ok(Judged { passed: Some(*passed), ..judged(score, text(&fields, "reason")?) })
 }
 

@@ -9,10 +9,10 @@ use probity_load::{
     function::{Language, split_name},
     template,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{ADVICE, Context, nunjucks, transform};
-use crate::promptfoo::providers::{note_typescript, seen_by_function};
+use crate::promptfoo::providers::{note_typescript, seen_by_function, variables_in};
 
 /// An assertion with its value and nothing else.
 pub(super) fn made(
@@ -33,7 +33,17 @@ pub(super) fn made(
         // It always holds.
         return None;
     }
+    if is_markup(kind.test) {
+        let written = match written {
+            Some(value) => Some(read(kind.test, value, node, context)?),
+            None => None,
+        };
+        let value = markup(kind.test, written.as_ref(), node, context)?;
+        return Some(Assertion { value, ..Assertion::new(kind) });
+    }
     let value = match written {
+        // promptfoo's have none, and read none.
+        Some(_) if kind.test == AssertionTest::Guardrails => None,
         Some(value) => Some(read(kind.test, value, node, context)?),
         // The judge's prompt says it all.
         None if kind.test == AssertionTest::LlmRubric => Some(Value::from("What was asked for.")),
@@ -66,9 +76,6 @@ fn read(
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => value,
     };
-    if is_markup(test) {
-        return markup(test, &value, node, context);
-    }
     let is_schema = matches!(test, AssertionTest::IsJson | AssertionTest::ContainsJson);
     let is_text =
         matches!(test, AssertionTest::Contains | AssertionTest::Icontains | AssertionTest::Equals);
@@ -78,6 +85,7 @@ fn read(
             | AssertionTest::ContainsAll
             | AssertionTest::IcontainsAny
             | AssertionTest::IcontainsAll
+            | AssertionTest::ToolCallF1
     );
     let count = value.as_str().and_then(|it| it.trim().parse::<u64>().ok());
     Some(match (count, test == AssertionTest::WordCount) {
@@ -152,35 +160,88 @@ fn scalar_text(value: Value) -> Value {
     }
 }
 
-/// The value of an assertion about XML, HTML or SQL: of all that promptfoo takes, only the dialect of SQL.
+/// The value of an assertion about XML, HTML or SQL. HTML has none in promptfoo either.
 fn markup(
     test: AssertionTest,
-    value: &Value,
+    value: Option<&Value>,
     node: &Node,
     context: &mut Context<'_>,
-) -> Option<Value> {
-    let is_sql = matches!(test, AssertionTest::IsSql | AssertionTest::ContainsSql);
-    let named = value.get("databaseType").unwrap_or(value).as_str().unwrap_or("");
-    let dialect = match named.to_lowercase().as_str() {
-        "mariadb" | "mysql" => Some("mysql"),
-        "transactsql" => Some("mssql"),
-        "bigquery" => Some("bigquery"),
-        "postgresql" => Some("postgresql"),
-        "snowflake" => Some("snowflake"),
-        "sqlite" => Some("sqlite"),
-        _ => None,
-    };
-    let has_more = value.as_object().is_some_and(|it| it.len() > 1);
-    match dialect.filter(|_| is_sql && !has_more) {
-        Some(dialect) => Some(Value::from(dialect)),
-        None => {
-            context.lost(
-                node,
-                format!("assertion `{test}` with a list of what is allowed"),
-                ADVICE,
-            );
-            None
+) -> Option<Option<Value>> {
+    match test {
+        AssertionTest::IsXml | AssertionTest::ContainsXml => elements(test, value, node, context),
+        AssertionTest::IsSql | AssertionTest::ContainsSql => sql(test, value, node, context),
+        _ => Some(None),
+    }
+}
+
+/// Elements that have to be there: a text, a list, or a table with `requiredElements`.
+fn elements(
+    test: AssertionTest,
+    value: Option<&Value>,
+    node: &Node,
+    context: &mut Context<'_>,
+) -> Option<Option<Value>> {
+    match value {
+        None => Some(None),
+        Some(Value::Array(items)) if items.is_empty() => Some(None),
+        Some(Value::Object(fields)) if fields.is_empty() => Some(None),
+        Some(value @ Value::String(_)) => Some(Some(value.clone())),
+        Some(Value::Array(items)) => Some(Some(texts(Value::Array(items.clone())))),
+        Some(other) => match other.get("requiredElements") {
+            Some(Value::Array(items)) if items.is_empty() => Some(None),
+            Some(Value::Array(items)) => Some(Some(texts(Value::Array(items.clone())))),
+            _ => {
+                let what = format!("assertion `{test}` with a value that promptfoo refuses");
+                context.lost(node, what, "list the elements that have to be there");
+                None
+            }
+        },
+    }
+}
+
+/// A dialect of SQL, and what may be touched. Without one, promptfoo takes MySQL.
+fn sql(
+    test: AssertionTest,
+    value: Option<&Value>,
+    node: &Node,
+    context: &mut Context<'_>,
+) -> Option<Option<Value>> {
+    if let Some(other) = value.filter(|it| !it.is_object()) {
+        let what = format!("assertion `{test}` with the value {other}, which promptfoo refuses");
+        context.lost(node, what, "name the `databaseType`, `allowedTables` and `allowedColumns`");
+        return None;
+    }
+    let field = |name: &str| value.and_then(|it| it.get(name));
+    let named = field("databaseType").and_then(Value::as_str).unwrap_or("mysql").to_lowercase();
+    let dialect = match named.as_str() {
+        "mariadb" | "mysql" => "mysql",
+        "transactsql" => "mssql",
+        known @ ("bigquery" | "hive" | "postgresql" | "redshift" | "snowflake" | "sqlite") => known,
+        other => {
+            let what = format!("SQL of `{other}` is read as `generic`");
+            context.assumed(node, what, "docs/metrics.md lists the dialects that there are");
+            "generic"
         }
+    };
+    let mut made = Map::new();
+    made.insert("dialect".to_owned(), Value::from(dialect));
+    for (theirs, ours) in [("allowedTables", "tables"), ("allowedColumns", "columns")] {
+        match field(theirs) {
+            None => {}
+            Some(Value::Array(items)) if items.is_empty() => {}
+            Some(Value::Array(items)) => {
+                made.insert(ours.to_owned(), texts(Value::Array(items.clone())));
+            }
+            Some(_) => {
+                let what = format!("`{theirs}` of assertion `{test}`, which is no list");
+                context.lost(node, what, "write a list");
+                return None;
+            }
+        }
+    }
+    match made.len() {
+        1 => Some(Some(Value::from(dialect))),
+        _ => Some(Some(Value::Object(made))),
     }
 }
 
@@ -214,9 +275,7 @@ fn script(
     let code = code_of(node, kind, value, context)?;
     let Some(named) = code.strip_prefix("file://") else {
         if transform::needs_more(code) {
-            let what = "JavaScript that needs more than the language itself";
-            context.lost(node, what, "put it into a file and name that as a scorer with `node`");
-            return None;
+            return inline(node, kind, code, context);
         }
         let value = Some(Value::String(nunjucks::template(code.trim_end())));
         return Some(Assertion { value, ..Assertion::new(kind) });
@@ -245,6 +304,26 @@ fn script(
             Some(Assertion { value: Some(Value::String(scorer)), ..Assertion::new(kind) })
         }
     }
+}
+
+/// Code that needs Node: it becomes a file beside the suite. Templates in it are filled in nowhere.
+fn inline(
+    node: &Node,
+    kind: AssertionKind,
+    code: &str,
+    context: &mut Context<'_>,
+) -> Option<Assertion> {
+    if template::is_template(code) {
+        let what = "JavaScript with templates that needs more than the language itself";
+        context.lost(node, what, "put it into a file and name that as a scorer with `node`");
+        return None;
+    }
+    let adapter = context.inline_adapter(&transform::as_function(code));
+    let seen = variables_in(code);
+    let seen: Vec<&str> = seen.iter().map(String::as_str).collect();
+    let scorer = context.draft.adapted_scorer(&adapter, &seen);
+    let kind = AssertionKind { test: AssertionTest::Scorer, ..kind };
+    Some(Assertion { value: Some(Value::String(scorer)), ..Assertion::new(kind) })
 }
 
 /// Whether a file with a script uses packages, files or the network, or is written in TypeScript.

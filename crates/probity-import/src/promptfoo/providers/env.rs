@@ -1,11 +1,11 @@
 //! Which variables of the environment a piece of code names, with the modules beside it that it imports.
 
 use std::{
-    collections::{BTreeSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     path::Path,
 };
 
-use probity_load::function::Language;
+use probity_load::{bounded, function::Language};
 
 use crate::promptfoo::{Context, vars::within};
 
@@ -14,6 +14,8 @@ const USUAL: &[&str] = &["PATH", "HOME", "LANG", "USER", "TMPDIR", "SHELL", "PWD
 
 /// How many files of one piece of code are looked at.
 const MOST_FILES: usize = 200;
+/// The largest of them that is copied, in bytes.
+const LARGEST_FILE: u64 = 1 << 20;
 
 /// The variables that a file names, or a file that it imports from the same folders.
 pub(super) fn seen_by(path: &str, context: &mut Context<'_>) -> Vec<String> {
@@ -36,6 +38,30 @@ pub(super) fn seen_by(path: &str, context: &mut Context<'_>) -> Vec<String> {
         }
     }
     names.into_iter().collect()
+}
+
+/// A file of Python and the modules beside it that it imports, by their paths from a folder. None if the file
+/// itself cannot be read.
+pub(crate) fn python_files(root: &Path, path: &str) -> Option<BTreeMap<String, String>> {
+    let first = within("", path);
+    let read = |name: &str| bounded::read_named_text(root, name, LARGEST_FILE).ok();
+    let mut files = BTreeMap::from([(first.clone(), read(&first)?)]);
+    let mut waiting = VecDeque::from([first.clone()]);
+    while let Some(file) = waiting.pop_front() {
+        for candidates in imports_in(&files[&file], &file, &first) {
+            let is_new = |it: &&String| !files.contains_key(*it);
+            let is_there = |it: &&String| !it.starts_with("..") && root.join(it).is_file();
+            let Some(found) = candidates.iter().find(is_there) else { continue };
+            let Some(found) = Some(found).filter(is_new).cloned() else { continue };
+            if files.len() < MOST_FILES
+                && let Some(text) = read(&found)
+            {
+                files.insert(found.clone(), text);
+                waiting.push_back(found);
+            }
+        }
+    }
+    Some(files)
 }
 
 /// The files that the imports of a file may mean, each as a list of candidates. `first` is the file that is
@@ -127,7 +153,7 @@ fn module_files(module: &str, here: &str, first: &str) -> Vec<String> {
 }
 
 /// The variables that a text of Python, JavaScript or shell names.
-pub(super) fn names_in(text: &str) -> Vec<String> {
+pub(in crate::promptfoo) fn names_in(text: &str) -> Vec<String> {
     const MARKS: &[&str] =
         &["environ[", "environ.get(", "getenv(", "process.env.", "process.env[", "env.get("];
     let mut names = BTreeSet::new();

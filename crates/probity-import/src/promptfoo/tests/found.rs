@@ -60,6 +60,13 @@ pub(super) fn collect(node: &Node, context: &mut Context<'_>, found: &mut Found)
         found.is_empty &= matches!(item.value, NodeValue::Null);
         let path = item.get("path").and_then(Node::as_str);
         match item.as_str().or(path) {
+            None if matches!(item.value, NodeValue::Number(_) | NodeValue::Bool(_)) => {
+                context.lost(
+                    item,
+                    format!("a test that is {}", item.kind()),
+                    "write it as a table",
+                );
+            }
             None => found.tests.push(FoundTest::written(item)),
             Some(name) => from_file(item, name, context, found),
         }

@@ -589,6 +589,7 @@ fn matchers_and_assertions_are_taken_in_both_spellings() {
                     AssertionTest::ContextFaithfulness,
                     AssertionTest::AnswerRelevance,
                     AssertionTest::ValidToolCalls,
+                    AssertionTest::Guardrails,
                     AssertionTest::MaxScore,
                 ])
             {
