@@ -8,7 +8,10 @@ use std::{
     time::Duration,
 };
 
-use probity_core::record::{CacheKind, InputDigest};
+use probity_core::{
+    record::{CacheKind, InputDigest},
+    request::Message,
+};
 use probity_run::{
     backend::{Answers, Ask},
     clock::wall_ms,
@@ -133,7 +136,7 @@ struct Question {
 impl Backend {
     /// What a request asks: a case, or a judge's opinion of answers.
     fn question(&self, ask: &Ask<'_>) -> Option<Question> {
-        let text: String = ask.request.messages.iter().map(|it| it.joined()).collect();
+        let text: String = ask.request.messages.iter().map(Message::joined).collect();
         let mut answers: Vec<Place> = between(&text, "[[", "]]").filter_map(Place::parse).collect();
         answers.sort();
         answers.dedup();
