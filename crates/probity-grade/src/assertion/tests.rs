@@ -345,8 +345,8 @@ fn what_makes_no_sense_together_is_refused() {
             "`config` goes with scripts and scorers, not with `contains`",
         ),
         (
-            json!({ "type": "bleu", "value": "a", "threshold": 50 }),
-            "the threshold must be from 0 to 1",
+            json!({ "type": "bleu", "value": "a", "threshold": -1 }),
+            "the threshold must be 0 or more",
         ),
         (
             json!({ "type": "regex", "value": "a", "normalize": "squad" }),

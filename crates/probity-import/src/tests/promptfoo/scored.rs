@@ -112,7 +112,7 @@ tests:
         ])
     );
     assert!(draft.adapters["inline.mjs"].contains("(output, context) => (\noutput.length"));
-    assert!(draft.adapters["inline-2.mjs"].contains("return fs.existsSync(output);"));
+    assert!(draft.adapters["inline-2.mjs"].contains("return fs.existsSync(output)"));
     assert_eq!(draft.scorers[0].env, ["MOST_LETTERS"]);
     assert_eq!(notes.losses(), 1, "{}", told(&notes));
 }
