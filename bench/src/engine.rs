@@ -3,9 +3,10 @@
 //! Each figure that depends on the machine is a ratio to what `oha`, which only makes the
 //! requests, needs for as many of them on the same server a moment before.
 
-mod project;
+pub(crate) mod figures;
+pub(crate) mod project;
 pub(crate) mod server;
-mod table;
+pub(crate) mod table;
 pub(crate) mod versus;
 
 use std::{
@@ -28,8 +29,7 @@ const BESIDE: usize = 2_000;
 /// Measures everything, and prints a line as soon as it is known.
 pub(crate) fn run(probity: &Path, repeats: usize) -> io::Result<()> {
     let probity = fs::canonicalize(probity)?;
-    let bench =
-        Bench { fake_model: probity.with_file_name("probity-fake-model"), probity, repeats };
+    let bench = Bench { fake_model: fake_model()?, probity, repeats };
     println!("{}, median of {repeats} (least–most)\n", machine());
     head();
     let peak = bench.waiting()?;
@@ -192,10 +192,14 @@ impl Bench {
 
 /// The bare requests, as many at a time.
 fn oha(server: &Server, requests: usize) -> io::Result<Ran> {
+    oha_with(server, requests, IN_FLIGHT)
+}
+
+fn oha_with(server: &Server, requests: usize, in_flight: usize) -> io::Result<Ran> {
     let url = format!("{}/v1/chat/completions", server.url);
     let body =
         r#"{"model":"fake-small","messages":[{"role":"user","content":"Return the number 7"}]}"#;
-    let (count, in_flight) = (requests.to_string(), IN_FLIGHT.to_string());
+    let (count, in_flight) = (requests.to_string(), in_flight.to_string());
     let mut words = vec!["--no-tui", "--output-format", "json", "-c", &in_flight, "-n", &count];
     words.extend(["-m", "POST", "-T", "application/json", "-d", body, &url]);
     let ran = cost::of(Path::new("oha"), Path::new("."), &words)?;
@@ -206,8 +210,13 @@ fn oha(server: &Server, requests: usize) -> io::Result<Ran> {
     }
 }
 
+/// The fake server that lies beside this program: it is the same whatever profile the program measured is of.
+pub(crate) fn fake_model() -> io::Result<PathBuf> {
+    Ok(std::env::current_exe()?.with_file_name("probity-fake-model"))
+}
+
 /// What the figures were measured on.
-fn machine() -> String {
+pub(crate) fn machine() -> String {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let info = read("/proc/cpuinfo");

@@ -16,6 +16,8 @@ mod follow;
 mod hostile;
 mod import;
 mod measure;
+mod mixed;
+mod offline;
 mod rescore;
 mod sandbox;
 mod scale;
@@ -25,6 +27,7 @@ mod shell;
 mod simulate;
 mod startup;
 mod view;
+mod watch;
 
 use std::{
     env,
@@ -61,6 +64,15 @@ usage: probity-bench WHAT [N]
                 each page, its size, peak memory
   follow [N]    `probity run` N times (5) while 100 pages of `probity view` follow it, and N times alone: CPU and
                 wall time
+  offline [N]   N mixed lines of 830 bytes (100,000): what a CPU-second is enough for, of `classify` and each detector
+  lines KIND [N]
+                prints N of these lines (1,000): results, texts, json, errors or pairs
+  figures [N] [--cases N]
+                every figure of the documentation that has a target, each N times (3), and a run of so many
+                cases (1,000,000); `bench/run` builds and installs what it needs
+  watch PROGRAM [--save FILE] [--against FILE-OR-PROGRAM]
+                what fixed work costs, in instructions by valgrind or in CPU time: saves it, or says what got slower by more
+                than 5 %, and fails then
   startup       wall time of `probity --version`
   engine [N]    `probity run` against fake servers, beside oha, N times (3): time, CPU,
                 memory and bytes a case; `bench/run` builds and installs what it needs
@@ -79,6 +91,23 @@ fn versus(words: &[OsString]) -> io::Result<()> {
     let new = PathBuf::from(new);
     let repeats = rest.first().and_then(|it| it.to_str()?.parse().ok()).unwrap_or(3);
     engine::versus::run(Path::new(old), &new, &new.with_file_name("probity-fake-model"), repeats)
+}
+
+/// Prints lines of a kind.
+fn lines(words: &[String]) -> io::Result<()> {
+    let kind = words.first().and_then(|it| mixed::Kind::named(it));
+    let kind = kind.ok_or_else(|| io::Error::other("results, texts, json, errors or pairs?"))?;
+    let count = words.get(1).and_then(|it| it.parse().ok()).unwrap_or(1000);
+    mixed::write(kind, count, &mut io::BufWriter::new(io::stdout().lock())).map(drop)
+}
+
+/// How often each figure is taken, and how many cases a long run has.
+fn figures(probity: &Path, words: &[String]) -> io::Result<()> {
+    let number = |text: &String| text.replace(['_', ','], "").parse().ok();
+    let repeats = words.first().and_then(number).unwrap_or(3);
+    let at = words.iter().position(|it| it == "--cases");
+    let cases = at.and_then(|at| number(words.get(at + 1)?)).unwrap_or(1_000_000);
+    engine::figures::run(probity, repeats, cases)
 }
 
 fn main() -> ExitCode {
@@ -109,6 +138,13 @@ fn main() -> ExitCode {
         "import" => import::run(&probity, count.unwrap_or(5000)),
         "view" => view::run(&probity, count.unwrap_or(1000)),
         "follow" => follow::run(&probity, count.unwrap_or(5)),
+        "offline" => offline::run(&probity, count.unwrap_or(100_000)),
+        "lines" => lines(&env::args().skip(2).collect::<Vec<_>>()),
+        "figures" => figures(&probity, &env::args().skip(2).collect::<Vec<_>>()),
+        "watch" => match watch::run(&env::args_os().skip(2).collect::<Vec<_>>()) {
+            Ok(exit) => return exit,
+            Err(error) => Err(error),
+        },
         "startup" => startup::run(&probity),
         "engine" => engine::run(&probity, count.unwrap_or(3)),
         "versus" => versus(&env::args_os().skip(2).collect::<Vec<_>>()),

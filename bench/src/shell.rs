@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Commands as people ask for them, each with another that does the same or nearly so.
-const COMMANDS: &[(&str, &str)] = &[
+pub(crate) const COMMANDS: &[(&str, &str)] = &[
     ("ls -la", "ls -a -l"),
     ("find . -name '*.rst' -type f", "find . -type f -name \"*.rst\""),
     ("grep -rn TODO src | head -n 20", "grep -nr TODO src | head -20"),

@@ -151,7 +151,7 @@ fn make(probity: &Path, folder: &Path, runs: usize) -> io::Result<()> {
 }
 
 /// Copies the one run of a store, so that there are so many.
-fn copy(store: &Path, runs: usize) -> rusqlite::Result<()> {
+pub(crate) fn copy(store: &Path, runs: usize) -> rusqlite::Result<()> {
     let connection = Connection::open(store)?;
     connection.execute_batch("PRAGMA synchronous = OFF; BEGIN")?;
     let columns = |table: &str, but: &[&str]| -> rusqlite::Result<String> {

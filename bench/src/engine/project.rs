@@ -12,23 +12,23 @@ use super::server::Server;
 use crate::cost::{self, Ran};
 
 /// Calls in flight, wherever nothing else is said.
-pub(super) const IN_FLIGHT: usize = 64;
+pub(crate) const IN_FLIGHT: usize = 64;
 
-pub(super) struct Project {
+pub(crate) struct Project {
     folder: TempDir,
     cases: usize,
 }
 
 impl Project {
     /// Cases that each server is asked, 64 at a time.
-    pub(super) fn new(cases: usize, servers: &[(&str, &Server)]) -> io::Result<Self> {
+    pub(crate) fn new(cases: usize, servers: &[(&str, &Server)]) -> io::Result<Self> {
         let backends: String =
             servers.iter().map(|(name, server)| backend(name, IN_FLIGHT, server)).collect();
         Self::with(cases, IN_FLIGHT * servers.len(), &backends)
     }
 
     /// Cases whose answers come from a file in the folder.
-    pub(super) fn replaying(cases: usize, recording: &[u8]) -> io::Result<Self> {
+    pub(crate) fn replaying(cases: usize, recording: &[u8]) -> io::Result<Self> {
         let backend = "[backends.fake]\nkind = \"replay\"\nfile = \"answers.jsonl\"\n";
         let project = Self::with(cases, IN_FLIGHT, backend)?;
         fs::write(project.path().join("answers.jsonl"), recording)?;
@@ -36,12 +36,12 @@ impl Project {
     }
 
     /// Cases that one server is asked, so many at a time.
-    pub(super) fn in_flight(cases: usize, most: usize, server: &Server) -> io::Result<Self> {
+    pub(crate) fn in_flight(cases: usize, most: usize, server: &Server) -> io::Result<Self> {
         Self::with(cases, most, &backend("fake", most, server))
     }
 
     /// Runners that ask one server the same few cases each.
-    pub(super) fn runners(runners: usize, cases: usize, server: &Server) -> io::Result<Self> {
+    pub(crate) fn runners(runners: usize, cases: usize, server: &Server) -> io::Result<Self> {
         let mut suite = head(IN_FLIGHT, &backend("fake", IN_FLIGHT, server));
         for at in 0..runners {
             suite.push_str(&runner(&format!("numbers-{at}")));
@@ -52,7 +52,7 @@ impl Project {
     }
 
     /// Cases with a text of so many bytes, which is also the answer.
-    pub(super) fn long(cases: usize, bytes: usize, server: &Server) -> io::Result<Self> {
+    pub(crate) fn long(cases: usize, bytes: usize, server: &Server) -> io::Result<Self> {
         let suite = head(IN_FLIGHT, &backend("fake", IN_FLIGHT, server)) + &runner("texts");
         let project = Self::empty(cases, &suite)?;
         let word = "0123456789abcdef".repeat(bytes / 16);
@@ -93,12 +93,12 @@ impl Project {
         file.flush()
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
     /// Runs the suite, and makes sure that it did what is measured.
-    pub(super) fn run(&self, probity: &Path, more: &[&str], calls: usize) -> io::Result<Ran> {
+    pub(crate) fn run(&self, probity: &Path, more: &[&str], calls: usize) -> io::Result<Ran> {
         let words: Vec<&str> = ["run", "--porcelain"].iter().chain(more).copied().collect();
         let ran = cost::of(probity, self.path(), &words)?;
         let made = (ran.key("TOTAL_CALLS"), ran.key("ABORTED"));
@@ -109,7 +109,7 @@ impl Project {
     }
 
     /// Bytes that the store takes for each case.
-    pub(super) fn stored_bytes(&self) -> io::Result<f64> {
+    pub(crate) fn stored_bytes(&self) -> io::Result<f64> {
         let mut bytes = 0;
         for file in fs::read_dir(self.path().join(".probity"))? {
             bytes += file?.metadata()?.len();

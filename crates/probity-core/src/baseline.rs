@@ -3,13 +3,17 @@
 //! One line for each case, in the order of their ids, so that a change of one case is a
 //! change of one line.
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    io::{self, Read, Write},
+};
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de};
 use serde_json::{Value, json};
 
 use crate::{
-    case_outcome::{CaseOutcome, CaseOutcomes, Changes},
+    case_outcome::{CaseOutcome, CaseOutcomes, Changes, Outcomes},
     gate::Decimal,
     record::{Lane, LaneKey, SkillChanges},
 };
@@ -81,21 +85,27 @@ impl BaselineLane {
 impl Baseline {
     /// The text of the file.
     pub fn render(&self) -> String {
+        let mut bytes = Vec::new();
+        // Writing into memory cannot fail.
+        let _ = self.write(&mut bytes);
+        String::from_utf8(bytes).unwrap_or_default()
+    }
+
+    /// Writes the file, without having all of it in memory.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let Self { suite, run_id, timestamp, probity_version, lanes } = self;
-        let mut text = String::from("{\n");
-        let field = |text: &mut String, name: &str, value: Value| {
-            let _ = writeln!(text, "  \"{name}\": {value},");
-        };
-        field(&mut text, "probity_baseline", json!(VERSION));
-        field(&mut text, "suite", json!(suite));
-        field(&mut text, "run", json!(run_id));
-        field(&mut text, "timestamp", json!(timestamp));
-        field(&mut text, "probity_version", json!(probity_version));
-        text.push_str("  \"lanes\": [\n");
+        writeln!(out, "{{")?;
+        let mut field = |name: &str, value: Value| writeln!(out, "  \"{name}\": {value},");
+        field("probity_baseline", json!(VERSION))?;
+        field("suite", json!(suite))?;
+        field("run", json!(run_id))?;
+        field("timestamp", json!(timestamp))?;
+        field("probity_version", json!(probity_version))?;
+        writeln!(out, "  \"lanes\": [")?;
         for (at, lane) in lanes.iter().enumerate() {
             let BaselineLane { runner, variant, backend, model, dataset_digest, .. } = lane;
             let BaselineLane { skills, outcomes, .. } = lane;
-            text.push_str("    {\n");
+            writeln!(out, "    {{")?;
             let variant = variant.as_ref().map(|it| ("variant", json!(it)));
             let names = [("runner", json!(runner))].into_iter().chain(variant);
             let fields = [
@@ -106,24 +116,28 @@ impl Baseline {
             ];
             let skills = (!skills.is_empty()).then(|| ("skills", json!(skills)));
             for (name, value) in names.chain(fields).chain(skills) {
-                let _ = writeln!(text, "      \"{name}\": {value},");
+                writeln!(out, "      \"{name}\": {value},")?;
             }
-            text.push_str("      \"cases\": {");
+            write!(out, "      \"cases\": {{")?;
             for (place, (case_id, outcome)) in outcomes.cases.iter().enumerate() {
                 let comma = if place == 0 { "" } else { "," };
                 let (name, value) = (json!(case_id), json!(outcome.to_string()));
-                let _ = write!(text, "{comma}\n        {name}: {value}");
+                write!(out, "{comma}\n        {name}: {value}")?;
             }
-            text.push_str("\n      }\n");
-            text.push_str(if at + 1 == lanes.len() { "    }\n" } else { "    },\n" });
+            let comma = if at + 1 == lanes.len() { "" } else { "," };
+            write!(out, "\n      }}\n    }}{comma}\n")?;
         }
-        text.push_str("  ]\n}\n");
-        text
+        write!(out, "  ]\n}}\n")
     }
 
-    /// Reads the file.
+    /// Reads the text of the file.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let written: Written = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        Self::read(text.as_bytes())
+    }
+
+    /// Reads the file, without having all of it in memory.
+    pub fn read(input: impl Read) -> Result<Self, String> {
+        let written: Written = serde_json::from_reader(input).map_err(|error| error.to_string())?;
         if written.probity_baseline > VERSION {
             let found = written.probity_baseline;
             return Err(format!("its form is {found}, and this program knows {VERSION}"));
@@ -162,20 +176,62 @@ struct WrittenLane {
     min_pass: Option<u32>,
     #[serde(default)]
     skills: BTreeMap<String, String>,
-    cases: BTreeMap<String, String>,
+    cases: WrittenCases,
 }
 
 impl WrittenLane {
     fn read(self) -> Result<BaselineLane, String> {
         let Self { runner, variant, backend, model, dataset_digest, min_pass, skills, cases } =
             self;
-        let mut outcomes = CaseOutcomes { min_pass, cases: BTreeMap::new() };
-        for (case_id, text) in cases {
-            let outcome: CaseOutcome =
-                text.parse().map_err(|error| format!("case `{case_id}`: {error}"))?;
-            outcomes.cases.insert(case_id, outcome);
-        }
+        let outcomes = CaseOutcomes { min_pass, cases: cases.0? };
         Ok(BaselineLane { runner, variant, backend, model, dataset_digest, skills, outcomes })
+    }
+}
+
+/// The cases of a lane, or what is wrong with the first that cannot be read.
+struct WrittenCases(Result<Outcomes, String>);
+
+impl<'de> Deserialize<'de> for WrittenCases {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Cases;
+        impl<'de> de::Visitor<'de> for Cases {
+            type Value = WrittenCases;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map")
+            }
+
+            fn visit_map<A: de::MapAccess<'de>>(
+                self,
+                mut map: A,
+            ) -> Result<WrittenCases, A::Error> {
+                let (mut unread, mut wrong) = (None, None);
+                let outcomes = std::iter::from_fn(|| {
+                    let (case_id, text) = match map.next_entry::<String, String>() {
+                        Ok(entry) => entry?,
+                        Err(error) => {
+                            unread = Some(error);
+                            return None;
+                        }
+                    };
+                    match text.parse::<CaseOutcome>() {
+                        Ok(outcome) => Some((case_id, outcome)),
+                        Err(error) => {
+                            wrong.get_or_insert(format!("case `{case_id}`: {error}"));
+                            // The rest is read all the same: it may be no JSON.
+                            Some((case_id, CaseOutcome::default()))
+                        }
+                    }
+                });
+                let outcomes: Outcomes = outcomes.collect();
+                match (unread, wrong) {
+                    (Some(error), _) => Err(error),
+                    (None, Some(wrong)) => Ok(WrittenCases(Err(wrong))),
+                    (None, None) => Ok(WrittenCases(Ok(outcomes))),
+                }
+            }
+        }
+        deserializer.deserialize_map(Cases)
     }
 }
 

@@ -1,6 +1,10 @@
 //! How each case of a lane stands, and what has changed between two.
 
-use std::{collections::BTreeMap, fmt, str::FromStr};
+mod map;
+
+use std::{cmp::Ordering, collections::BTreeMap, fmt, str::FromStr};
+
+pub use map::Outcomes;
 
 use crate::{
     case::Category,
@@ -27,15 +31,13 @@ pub struct CaseOutcomes {
     /// Of the repeats of a case so many have to pass; none: all.
     pub min_pass: Option<u32>,
     /// The cases.
-    pub cases: BTreeMap<String, CaseOutcome>,
+    pub cases: Outcomes,
 }
 
 impl CaseOutcomes {
     /// Takes in a result.
     pub fn add(&mut self, result: ResultFacts) {
-        let outcome = self.cases.entry(result.case_id).or_default();
-        outcome.verdicts.add(result.verdict);
-        outcome.category = result.category;
+        self.cases.add(&result.case_id, result.verdict, result.category);
     }
 
     /// What a case came to.
@@ -46,7 +48,7 @@ impl CaseOutcomes {
     /// Cases by verdict.
     pub fn count(&self) -> Verdicts {
         let mut counts = Verdicts::default();
-        self.cases.values().for_each(|it| counts.add(self.verdict(it)));
+        self.cases.iter().for_each(|(_, it)| counts.add(self.verdict(&it)));
         counts
     }
 }
@@ -146,19 +148,46 @@ impl Changes {
     pub fn between(first: &CaseOutcomes, second: &CaseOutcomes) -> Self {
         let mut changes = Self::default();
         let mut pairs = Pairs { both: 0, only_first: 0, only_second: 0, neither: 0 };
+        // Only repeats make anything but whole numbers, and only then differences are needed one by one.
+        let is_repeated = [first, second].iter().any(|it| it.cases.has_repeats());
         let mut differences: Vec<f64> = Vec::new();
-        for (case_id, before) in &first.cases {
-            let Some(after) = second.cases.get(case_id) else {
-                changes.vanished.push(case_id.clone());
-                continue;
+        // Both are in the order of the ids, so that one walk over both is enough.
+        let (mut all_before, mut all_after) = (first.cases.iter(), second.cases.iter());
+        let (mut next_before, mut next_after) = (all_before.next(), all_after.next());
+        loop {
+            let order = match (&next_before, &next_after) {
+                (Some((before, _)), Some((after, _))) => before.cmp(after),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (None, None) => break,
             };
-            let (was, is) = (first.verdict(before), second.verdict(after));
+            let before = next_before.take_if(|_| order.is_le());
+            let after = next_after.take_if(|_| order.is_ge());
+            if before.is_some() {
+                next_before = all_before.next();
+            }
+            if after.is_some() {
+                next_after = all_after.next();
+            }
+            let ((case_id, before), after) = match (before, after) {
+                (Some(before), Some((_, after))) => (before, after),
+                (Some((case_id, _)), None) => {
+                    changes.vanished.push(case_id.to_owned());
+                    continue;
+                }
+                (None, Some((case_id, _))) => {
+                    changes.new.push(case_id.to_owned());
+                    continue;
+                }
+                (None, None) => continue,
+            };
+            let (was, is) = (first.verdict(&before), second.verdict(&after));
             match (was, is) {
                 (Verdict::Pass | Verdict::Fail, Verdict::Error | Verdict::Undecided) => {
-                    changes.lost.push(case_id.clone());
+                    changes.lost.push(case_id.to_owned());
                 }
-                (Verdict::Pass, Verdict::Fail) => changes.regressions.push(case_id.clone()),
-                (Verdict::Fail, Verdict::Pass) => changes.fixes.push(case_id.clone()),
+                (Verdict::Pass, Verdict::Fail) => changes.regressions.push(case_id.to_owned()),
+                (Verdict::Fail, Verdict::Pass) => changes.fixes.push(case_id.to_owned()),
                 (Verdict::Pass | Verdict::Fail | Verdict::Error | Verdict::Undecided, _) => {}
             }
             let (before_passed, now_passes) = (was == Verdict::Pass, is == Verdict::Pass);
@@ -168,8 +197,12 @@ impl Changes {
             changes.common += 1;
             changes.passed.0 += u64::from(before_passed);
             changes.passed.1 += u64::from(now_passes);
-            if let Some(category) = after.category.as_ref().or(before.category.as_ref()) {
-                let counts = changes.categories.entry(category.clone()).or_default();
+            if is_repeated {
+                let rate = |it: &CaseOutcome| it.verdicts.rate().unwrap_or(0.0);
+                differences.push(rate(&after) - rate(&before));
+            }
+            if let Some(category) = after.category.or(before.category) {
+                let counts = changes.categories.entry(category).or_default();
                 counts.0 += 1;
                 counts.1 += u64::from(before_passed);
                 counts.2 += u64::from(now_passes);
@@ -180,11 +213,7 @@ impl Changes {
                 (false, true) => &mut pairs.only_second,
                 (false, false) => &mut pairs.neither,
             } += 1;
-            let rate = |it: &CaseOutcome| it.verdicts.rate().unwrap_or(0.0);
-            differences.push(rate(after) - rate(before));
         }
-        let is_new = |id: &&String| !first.cases.contains_key(*id);
-        changes.new = second.cases.keys().filter(is_new).cloned().collect();
         changes.difference = difference(pairs, &differences, changes.common);
         changes
     }

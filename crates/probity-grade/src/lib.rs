@@ -39,6 +39,14 @@
 //! assert_eq!(expected.verdict(&classification), Verdict::Fail);
 //! ```
 
+/// A table of `data/`, as `build.rs` wrote it.
+macro_rules! table {
+    ($name:literal) => {
+        serde_json::from_str(include_str!(concat!(env!("OUT_DIR"), "/", $name, ".json")))
+            .expect(concat!("a test reads the table `", $name, "`"))
+    };
+}
+
 mod accepted;
 mod assertion;
 mod check;

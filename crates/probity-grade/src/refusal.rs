@@ -97,6 +97,7 @@ pub struct Explanation {
 
 /// Which list of the suite file a phrase is from.
 #[derive(Clone, Copy)]
+#[repr(u16)]
 enum Own {
     Refuses,
     Allowed,
@@ -155,14 +156,17 @@ impl RefusalRules {
             return Err(RefusalConfigError::NothingLeft);
         }
         let mut compiled = list::builtin();
-        let mut own = Automaton::across_sentences();
+        let mut own = Vec::new();
         for (kind, phrases) in [(Own::Refuses, phrases), (Own::Allowed, allow)] {
             for phrase in phrases {
-                let literal = grammar::literal(phrase, &mut compiled.vocabulary)
-                    .ok_or_else(|| RefusalConfigError::NoWord { phrase: phrase.clone() })?;
-                own.add(&literal, kind as usize);
+                let words = grammar::literal(phrase, &mut compiled.vocabulary);
+                if words.is_empty() {
+                    return Err(RefusalConfigError::NoWord { phrase: phrase.clone() });
+                }
+                own.push((words, kind as u16));
             }
         }
+        let own = Automaton::of_literals(&own);
         Ok(Self { compiled, own, replace: *replace, anywhere: *anywhere })
     }
 
@@ -203,7 +207,7 @@ impl RefusalRules {
             let refuses = self.score(&counted, text) >= list.threshold;
             weigh::strongest(&counted).filter(|_| refuses)?
         };
-        let rule = &list.families[decisive.family].name;
+        let rule = list.families[decisive.family].name;
         Some(refusal(text, tokens, decisive, rule))
     }
 
@@ -217,7 +221,7 @@ impl RefusalRules {
         let counted = weigh::count(&self.compiled.list, &found, &tokens);
         let evidence = counted.iter().map(|it| Evidence {
             span: span(&tokens, it.found),
-            rule: self.compiled.list.families[it.found.family].name.clone(),
+            rule: self.compiled.list.families[it.found.family].name.to_owned(),
             weight: it.weight,
             opening: it.opening,
         });

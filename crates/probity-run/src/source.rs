@@ -4,6 +4,7 @@
 //! repeat on each backend, by a thread that stays a few cases ahead of the calls.
 
 mod ahead;
+mod done;
 mod feed;
 mod fill;
 mod shots;
@@ -18,7 +19,6 @@ use std::{
 
 use probity_core::{
     case::{Category, TestCase},
-    classification::{Class, Verdict},
     criteria::CriteriaProblem,
     evidence::JudgedBy,
     located::Step,
@@ -35,6 +35,7 @@ use probity_load::{
 use serde_json::json;
 
 use ahead::Held;
+pub use done::{Done, DoneCase, Met, Stored};
 pub(crate) use feed::feed;
 use fill::Unfilled;
 use users::Users;
@@ -82,61 +83,6 @@ pub(crate) enum Fed {
     Known(Seen),
     /// The dataset is not what it was when it was checked.
     Broken(String),
-}
-
-/// Cases of a lane that came to an end in an earlier session, and what they were asked.
-#[derive(Clone, Debug, Default)]
-pub struct Done(BTreeMap<(InputDigest, u32), DoneCase>);
-
-/// A case that came to an end.
-#[derive(Clone, Copy, Debug)]
-pub struct DoneCase {
-    /// What it was asked.
-    pub input: InputDigest,
-    /// One of the eight.
-    pub class: Class,
-    /// What gates count.
-    pub verdict: Verdict,
-}
-
-impl Done {
-    /// Remembers a case.
-    pub fn insert(&mut self, case_id: &str, repeat: u32, case: DoneCase) {
-        self.0.insert((Self::key(case_id), repeat), case);
-    }
-
-    /// What a case was asked, and what it came to.
-    pub fn get(&self, case_id: &str, repeat: u32) -> Option<DoneCase> {
-        match self.0.is_empty() {
-            true => None,
-            false => self.0.get(&(Self::key(case_id), repeat)).copied(),
-        }
-    }
-
-    /// Forgets a case, so that it is asked again.
-    pub(crate) fn remove(&mut self, case_id: &str, repeat: u32) {
-        self.0.remove(&(Self::key(case_id), repeat));
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// What each came to.
-    pub fn verdicts(&self) -> impl Iterator<Item = Verdict> {
-        self.0.values().map(|case| case.verdict)
-    }
-
-    /// A hash instead of the id: ids may be long, and there may be a million.
-    fn key(case_id: &str) -> InputDigest {
-        InputDigest::of([case_id.as_bytes()])
-    }
 }
 
 /// A backend that embeds or ranks texts.

@@ -40,6 +40,14 @@
 //! assert_eq!(equivalence::compare(&script, &other).verdict, equivalence::Verdict::Equal);
 //! ```
 
+/// A table of `data/`, as `build.rs` wrote it.
+macro_rules! table {
+    ($name:literal) => {
+        serde_json::from_str(include_str!(concat!(env!("OUT_DIR"), "/", $name, ".json")))
+            .expect(concat!("a test reads the table `", $name, "`"))
+    };
+}
+
 mod argv;
 mod awk;
 mod canonical;

@@ -340,19 +340,17 @@ impl Reader {
     pub fn done(
         &self,
         lane: &LaneView,
-        with_errors: bool,
         mut each: impl FnMut(&str, u32, InputDigest, (Class, Verdict)),
     ) -> Result<(), StoreError> {
         let mut read = || {
             let mut statement = self.connection.prepare_cached(
-                "SELECT case_id, repeat, input, class, verdict FROM results WHERE lane = ? AND (? OR verdict <> ?)",
+                "SELECT case_id, repeat, input, class, verdict FROM results WHERE lane = ?",
             )?;
-            let error = Verdict::Error.as_str();
-            let mut rows = statement.query(params![lane.row, with_errors, error])?;
+            let mut rows = statement.query([lane.row])?;
             while let Some(row) = rows.next()? {
-                let case_id: String = row.get(0)?;
                 let (Name(class), Name(verdict)) = (row.get(3)?, row.get(4)?);
-                each(&case_id, row.get(1)?, InputDigest(row.get(2)?), (class, verdict));
+                let input = InputDigest(row.get(2)?);
+                each(row.get_ref(0)?.as_str()?, row.get(1)?, input, (class, verdict));
             }
             Ok(())
         };

@@ -96,6 +96,13 @@ impl Recorder {
         Self { connection, run, lanes: Vec::new(), last_system: None, lock, is_whole: false }
     }
 
+    /// Whether a lane has results that were marked stale before.
+    pub fn has_stale(&self, lane: &Lane) -> Result<bool, StoreError> {
+        let Some(row) = self.find_lane(lane).map_err(StoreError::Write)? else { return Ok(false) };
+        let sql = "SELECT EXISTS (SELECT 1 FROM results WHERE lane = ? AND stale <> 0)";
+        self.connection.query_row(sql, [row], |row| row.get(0)).map_err(StoreError::Read)
+    }
+
     /// Marks results of cases that are no longer in the dataset: they are kept, and do
     /// not count.
     pub fn mark_stale(

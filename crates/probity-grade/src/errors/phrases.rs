@@ -5,26 +5,41 @@
 //! automaton looks for how all phrases begin, and only there the rest is compared, so
 //! the work is linear in the text however many phrases there are. (A set of regular
 //! expressions with counted gaps took 130 ms to build and half a millisecond a text.)
+//! Building the automaton takes longer than looking for all phrases in a few short
+//! texts one by one, so that is what is done first.
 
-use std::ops::Range;
+use std::{
+    ops::Range,
+    sync::{
+        OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use aho_corasick::AhoCorasick;
+use memchr::memmem;
 
 /// Bytes that `*` may stand for.
 const GAP: usize = 80;
 
+/// Bytes that are searched without the automaton, of all texts together.
+const WITHOUT_AUTOMATON: usize = 8 << 10;
+
 /// Phrases, each with the number of the rule it belongs to.
 #[derive(Debug)]
 pub(super) struct Phrases {
-    beginnings: AhoCorasick,
     phrases: Vec<Phrase>,
+    /// How the phrases begin, in their order; built when enough was searched.
+    beginnings: OnceLock<AhoCorasick>,
+    /// Bytes that were searched so far, as long as there is no automaton.
+    searched: AtomicUsize,
 }
 
 #[derive(Debug)]
 struct Phrase {
     owner: usize,
-    /// How long the part before the first `*` is.
-    beginning: usize,
+    /// The part before the first `*`.
+    beginning: String,
     /// The parts after it.
     rest: Vec<String>,
     /// Whether the phrase begins and ends with a letter or digit, which then must be
@@ -37,7 +52,6 @@ impl Phrases {
     pub(super) fn compile<'p>(
         phrases: impl Iterator<Item = (usize, &'p str)>,
     ) -> Result<Self, String> {
-        let mut beginnings = Vec::new();
         let mut compiled = Vec::new();
         for (owner, written) in phrases {
             let lower = written.to_lowercase();
@@ -51,11 +65,10 @@ impl Phrases {
                 beginning.starts_with(is_word) && !lower.starts_with('*'),
                 end.ends_with(is_word) && !lower.ends_with('*'),
             );
-            compiled.push(Phrase { owner, beginning: beginning.len(), rest, whole });
-            beginnings.push(beginning.to_owned());
+            compiled.push(Phrase { owner, beginning: beginning.to_owned(), rest, whole });
         }
-        let beginnings = AhoCorasick::new(&beginnings).map_err(|error| error.to_string())?;
-        Ok(Self { beginnings, phrases: compiled })
+        let (beginnings, searched) = (OnceLock::new(), AtomicUsize::new(0));
+        Ok(Self { phrases: compiled, beginnings, searched })
     }
 
     /// The lowest rule that has a phrase in the text and that `admits` lets match, and where.
@@ -64,8 +77,34 @@ impl Phrases {
         text: &str,
         admits: impl Fn(usize) -> bool,
     ) -> Option<(usize, Range<usize>)> {
+        match self.automaton(text.len()) {
+            Some(beginnings) => self.first_by_automaton(beginnings, text, admits),
+            None => self.first_one_by_one(text, admits),
+        }
+    }
+
+    /// The automaton, once it is worth building.
+    fn automaton(&self, bytes: usize) -> Option<&AhoCorasick> {
+        if let Some(built) = self.beginnings.get() {
+            return Some(built);
+        }
+        let before = self.searched.fetch_add(bytes, Ordering::Relaxed);
+        if before.saturating_add(bytes) <= WITHOUT_AUTOMATON {
+            return None;
+        }
+        // A list that is too long for an automaton is searched slowly.
+        let built = AhoCorasick::new(self.phrases.iter().map(|it| &it.beginning)).ok()?;
+        Some(self.beginnings.get_or_init(|| built))
+    }
+
+    fn first_by_automaton(
+        &self,
+        beginnings: &AhoCorasick,
+        text: &str,
+        admits: impl Fn(usize) -> bool,
+    ) -> Option<(usize, Range<usize>)> {
         let mut best: Option<(usize, Range<usize>)> = None;
-        for found in self.beginnings.find_overlapping_iter(text) {
+        for found in beginnings.find_overlapping_iter(text) {
             let phrase = &self.phrases[found.pattern().as_usize()];
             if best.as_ref().is_some_and(|(owner, _)| *owner <= phrase.owner)
                 || !admits(phrase.owner)
@@ -78,6 +117,44 @@ impl Phrases {
         }
         best
     }
+
+    /// The same, in the order that the automaton has: where a beginning ends first, and of those that end together the
+    /// longest.
+    fn first_one_by_one(
+        &self,
+        text: &str,
+        admits: impl Fn(usize) -> bool,
+    ) -> Option<(usize, Range<usize>)> {
+        let mut best: Option<(usize, usize, Range<usize>)> = None;
+        for phrase in &self.phrases {
+            let beaten = |it: &(usize, usize, Range<usize>)| it.0 < phrase.owner;
+            if best.as_ref().is_some_and(beaten) || !admits(phrase.owner) {
+                continue;
+            }
+            let found = starts_of(&phrase.beginning, text)
+                .find_map(|start| Some(start..phrase.end_at(text, start)?));
+            let Some(place) = found else { continue };
+            let read_to = place.start + phrase.beginning.len();
+            let is_better = best.as_ref().is_none_or(|(owner, end, best)| {
+                phrase.owner < *owner || (read_to, place.start) < (*end, best.start)
+            });
+            if is_better {
+                best = Some((phrase.owner, read_to, place));
+            }
+        }
+        best.map(|(owner, _, place)| (owner, place))
+    }
+}
+
+/// Everywhere that `part` stands in a text, where one may begin inside another.
+fn starts_of(part: &str, text: &str) -> impl Iterator<Item = usize> {
+    let finder = memmem::Finder::new(part.as_bytes());
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let at = from + finder.find(text.as_bytes().get(from..)?)?;
+        from = at + 1;
+        Some(at)
+    })
 }
 
 impl Phrase {
@@ -87,7 +164,7 @@ impl Phrase {
         if begins_inside {
             return None;
         }
-        self.rest_after(text, start + self.beginning, &self.rest)
+        self.rest_after(text, start + self.beginning.len(), &self.rest)
     }
 
     fn rest_after(&self, text: &str, from: usize, rest: &[String]) -> Option<usize> {
@@ -115,6 +192,36 @@ mod tests {
         let phrases =
             Phrases::compile(phrases.iter().copied().enumerate()).expect("phrases of a test");
         phrases.first(text, |_| true).map(|(owner, place)| (owner, &text[place]))
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn both_ways_find_the_same(
+            phrases in proptest::collection::vec((0..3_usize, "[ab]{1,3}( ?\\* ?[ab]{1,2})?"), 1..8),
+            text in "[ab ]{0,24}",
+        ) {
+            let phrases = phrases.iter().map(|(owner, it)| (*owner, it.as_str()));
+            let phrases = Phrases::compile(phrases).expect("phrases of a test");
+            let automaton = AhoCorasick::new(phrases.phrases.iter().map(|it| &it.beginning));
+            let automaton = automaton.expect("a short list");
+            for barred in 0..4 {
+                let admits = |owner: usize| owner != barred;
+                let one_by_one = phrases.first_one_by_one(&text, admits);
+                proptest::prop_assert_eq!(one_by_one, phrases.first_by_automaton(&automaton, &text, admits));
+            }
+        }
+    }
+
+    #[test]
+    fn the_automaton_is_built_when_enough_was_searched() {
+        let phrases = Phrases::compile([(0, "slow down")].into_iter()).expect("one phrase");
+        let text = "please slow down ".repeat(100);
+        assert_eq!(phrases.first(&text, |_| true), Some((0, 7..16)));
+        assert!(phrases.beginnings.get().is_none());
+        for _ in 0..WITHOUT_AUTOMATON / text.len() + 1 {
+            assert_eq!(phrases.first(&text, |_| true), Some((0, 7..16)));
+        }
+        assert!(phrases.beginnings.get().is_some());
     }
 
     #[test]

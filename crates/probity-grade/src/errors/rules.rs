@@ -12,18 +12,18 @@ type Builtin = (&'static str, LazyLock<RuleFile>);
 
 /// The files that come with the program: a backend's name, and its rules.
 static BUILTIN: [Builtin; 8] = [
-    ("common", LazyLock::new(|| builtin(include_str!("../../data/errors/common.toml")))),
-    ("azure", LazyLock::new(|| builtin(include_str!("../../data/errors/azure.toml")))),
-    ("claude", LazyLock::new(|| builtin(include_str!("../../data/errors/claude.toml")))),
-    ("codex", LazyLock::new(|| builtin(include_str!("../../data/errors/codex.toml")))),
-    ("copilot", LazyLock::new(|| builtin(include_str!("../../data/errors/copilot.toml")))),
-    ("gemini", LazyLock::new(|| builtin(include_str!("../../data/errors/gemini.toml")))),
-    ("shell", LazyLock::new(|| builtin(include_str!("../../data/errors/shell.toml")))),
-    ("spawn", LazyLock::new(|| builtin(include_str!("../../data/errors/spawn.toml")))),
+    ("common", LazyLock::new(|| builtin(table!("common")))),
+    ("azure", LazyLock::new(|| builtin(table!("azure")))),
+    ("claude", LazyLock::new(|| builtin(table!("claude")))),
+    ("codex", LazyLock::new(|| builtin(table!("codex")))),
+    ("copilot", LazyLock::new(|| builtin(table!("copilot")))),
+    ("gemini", LazyLock::new(|| builtin(table!("gemini")))),
+    ("shell", LazyLock::new(|| builtin(table!("shell")))),
+    ("spawn", LazyLock::new(|| builtin(table!("spawn")))),
 ];
 
-fn builtin(text: &str) -> RuleFile {
-    RuleFile::parse(text).expect("the built-in rules are tested")
+fn builtin(file: FileText) -> RuleFile {
+    RuleFile::compile(file).expect("the built-in rules are tested")
 }
 
 /// All rules: a user's own, each backend's, the common ones.
@@ -161,16 +161,16 @@ struct RuleText {
 impl RuleFile {
     /// Rules of a user's own go for every backend, and habits are those of one.
     fn parse_own(text: &str) -> Result<Self, String> {
-        let file = Self::parse(text)?;
+        let file = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+        let file = Self::compile(file)?;
         match file.habits == Habits::default() {
             true => Ok(file),
             false => Err("`habits` belong to a backend and cannot be changed here".to_owned()),
         }
     }
 
-    fn parse(text: &str) -> Result<Self, String> {
-        let FileText { habits, rules: texts } =
-            toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+    fn compile(file: FileText) -> Result<Self, String> {
+        let FileText { habits, rules: texts } = file;
         let phrases = texts.iter().enumerate();
         let phrases =
             phrases.flat_map(|(at, rule)| rule.any.iter().map(move |words| (at, words.as_str())));
@@ -273,10 +273,10 @@ mod tests {
 
     #[test]
     fn a_rule_must_state_something() {
-        assert!(RuleFile::parse("[[rules]]\nkind = \"auth\"\n").is_err());
-        assert!(RuleFile::parse("[[rules]]\nkind = \"nonsense\"\nexit = [1]\n").is_err());
-        assert!(RuleFile::parse("[[rules]]\nkind = \"auth\"\nexits = [1]\n").is_err());
-        assert!(RuleFile::parse("[[rules]]\nkind = \"auth\"\nany = [\"*\"]\n").is_err());
+        assert!(RuleFile::parse_own("[[rules]]\nkind = \"auth\"\n").is_err());
+        assert!(RuleFile::parse_own("[[rules]]\nkind = \"nonsense\"\nexit = [1]\n").is_err());
+        assert!(RuleFile::parse_own("[[rules]]\nkind = \"auth\"\nexits = [1]\n").is_err());
+        assert!(RuleFile::parse_own("[[rules]]\nkind = \"auth\"\nany = [\"*\"]\n").is_err());
     }
 
     #[test]

@@ -15,9 +15,7 @@ pub const MOST_SHOWN: usize = 10_000;
 /// Paths that a model is told of.
 const MOST_PATHS: usize = 20;
 
-static WORDS: LazyLock<Words> = LazyLock::new(|| {
-    toml::from_str(include_str!("../../data/agent.toml")).expect("the built-in words are tested")
-});
+static WORDS: LazyLock<Words> = LazyLock::new(|| table!("agent"));
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -7,9 +7,7 @@ use serde::Deserialize;
 
 use crate::internal::judge::{marked, marker};
 
-static WORDS: LazyLock<Words> = LazyLock::new(|| {
-    toml::from_str(include_str!("../../data/user.toml")).expect("the built-in words are tested")
-});
+static WORDS: LazyLock<Words> = LazyLock::new(|| table!("user"));
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,13 +1,12 @@
 //! Finds every phrase of the list in one pass over the words of a reply.
 //!
-//! Phrases are compiled into one automaton over word numbers. A phrase never
-//! crosses the end of a sentence and is a few words long, so the work per word
-//! is bounded by the list and not by the reply.
+//! Phrases are compiled into one automaton over word numbers, when this crate is
+//! built. A phrase never crosses the end of a sentence and is a few words long, so
+//! the work per word is bounded by the list and not by the reply.
 
-use super::{
-    grammar::{Grammar, Piece},
-    words::Folded,
-};
+use std::borrow::Cow;
+
+use super::words::Folded;
 
 /// The number of a word in the list; zero is a word that no phrase has.
 pub(super) type WordId = u32;
@@ -32,19 +31,19 @@ pub(super) struct Match {
 }
 
 /// All words of all phrases, and the contractions that stand for some of them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Vocabulary {
     /// Open addressing over `entries`, a power of two long; zero is a free slot.
-    slots: Vec<u32>,
-    entries: Vec<Entry>,
-    words: WordId,
+    pub(super) slots: Cow<'static, [u32]>,
+    pub(super) entries: Cow<'static, [Entry]>,
+    pub(super) words: WordId,
 }
 
-#[derive(Debug)]
-struct Entry {
-    text: Folded,
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    pub(super) text: Folded,
     /// One word, or the two that a contraction stands for; kept inline for speed.
-    stands_for: [WordId; 2],
+    pub(super) stands_for: [WordId; 2],
 }
 
 impl Vocabulary {
@@ -57,11 +56,6 @@ impl Vocabulary {
         let id = self.words;
         self.insert(word, [id, UNKNOWN]);
         id
-    }
-
-    /// Lets `short` stand for two words, as `can't` does for `can not`.
-    pub(super) fn contract(&mut self, short: Folded, stands_for: [WordId; 2]) {
-        self.insert(short, stands_for);
     }
 
     /// The words that a folded word stands for.
@@ -87,12 +81,13 @@ impl Vocabulary {
         word.hash() as usize & (self.slots.len() - 1)
     }
 
-    fn insert(&mut self, text: Folded, stands_for: [WordId; 2]) {
-        self.entries.push(Entry { text, stands_for });
+    /// Lets a folded word stand for one word or, as `can't` does for `can not`, for two.
+    pub(super) fn insert(&mut self, text: Folded, stands_for: [WordId; 2]) {
+        self.entries.to_mut().push(Entry { text, stands_for });
         if self.entries.len() * 4 <= self.slots.len() {
             return self.settle(self.entries.len());
         }
-        self.slots = vec![0; (self.entries.len() * 16).next_power_of_two()];
+        self.slots = vec![0; (self.entries.len() * 16).next_power_of_two()].into();
         for number in 1..=self.entries.len() {
             self.settle(number);
         }
@@ -104,57 +99,65 @@ impl Vocabulary {
         while self.slots[slot] != 0 {
             slot = (slot + 1) & (self.slots.len() - 1);
         }
-        self.slots[slot] = u32::try_from(number).expect("a list has fewer than 2^32 words");
+        self.slots.to_mut()[slot] =
+            u32::try_from(number).expect("a list has fewer than 2^32 words");
     }
 }
 
-/// The compiled phrases.
-#[derive(Debug, Default)]
+/// The family of a node at which no phrase ends.
+pub(super) const NO_FAMILY: u16 = u16::MAX;
+
+/// The compiled phrases, each list of a node a part of one long list.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Automaton {
-    nodes: Vec<Node>,
+    pub(super) nodes: Cow<'static, [Node]>,
+    pub(super) edges: Cow<'static, [(WordId, u32)]>,
+    pub(super) any: Cow<'static, [u32]>,
     /// The phrases that begin with a word, per word number.
-    starts: Vec<Starts>,
+    pub(super) starts: Cow<'static, [Starts]>,
+    pub(super) firsts: Cow<'static, [Start]>,
     /// Whether a phrase may go on after the end of a sentence.
-    across: bool,
+    pub(super) across: bool,
 }
 
-#[derive(Debug, Default)]
-struct Starts {
-    nodes: Vec<Start>,
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Starts {
+    /// Part of `firsts`.
+    pub(super) nodes: [u32; 2],
     /// What can follow in any of the phrases, so that most words end here.
-    follow: Follow,
+    pub(super) follow: Follow,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Start {
-    node: u32,
+pub(super) struct Start {
+    pub(super) node: u32,
     /// Only as the first word of a sentence.
-    anchored: bool,
+    pub(super) anchored: bool,
 }
 
-#[derive(Debug, Default)]
-struct Node {
-    /// Ordered by word.
-    edges: Vec<(WordId, u32)>,
-    /// Taken by any word, known or not.
-    any: Vec<u32>,
-    follow: Follow,
-    family: Option<usize>,
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Node {
+    /// Part of `edges`, ordered by word.
+    pub(super) edges: [u32; 2],
+    /// Part of `any`: taken by any word, known or not.
+    pub(super) any: [u32; 2],
+    pub(super) follow: Follow,
+    pub(super) family: u16,
 }
 
 /// A quick no: which words can follow a node, as one bit per class of words.
 #[derive(Clone, Copy, Debug, Default)]
-struct Follow(u128);
+pub(super) struct Follow(pub(super) u128);
 
 impl Follow {
     /// Any word can follow, or none needs to.
-    const ALL: Self = Self(u128::MAX);
+    pub(super) const ALL: Self = Self(u128::MAX);
 
-    fn of(word: WordId) -> Self {
+    pub(super) fn of(word: WordId) -> Self {
         Self(1 << (word & 127))
     }
 
-    fn add(&mut self, other: Self) {
+    pub(super) fn add(&mut self, other: Self) {
         self.0 |= other.0;
     }
 
@@ -163,35 +166,46 @@ impl Follow {
     }
 }
 
-impl Automaton {
-    /// For phrases that were given as they stand, full stops and all.
-    pub(super) fn across_sentences() -> Self {
-        Self { across: true, ..Self::default() }
-    }
+fn part<T>(all: &[T], [start, end]: [u32; 2]) -> &[T] {
+    &all[start as usize..end as usize]
+}
 
-    /// Adds a phrase. It begins with a word, which the grammar has checked.
-    pub(super) fn add(&mut self, grammar: &Grammar, family: usize) {
-        let root = self.node();
-        let ends = self.sequence(&[root], &grammar.pieces);
-        for node in &mut self.nodes[root as usize..] {
-            node.edges.sort_unstable();
-        }
-        for end in ends {
-            if end != root {
-                self.nodes[end as usize].family = Some(family);
+impl Automaton {
+    /// For phrases that were given as they stand, full stops and all: the words of each, of which there is at least one,
+    /// and its family.
+    pub(super) fn of_literals(phrases: &[(Vec<WordId>, u16)]) -> Self {
+        let number = |at: usize| u32::try_from(at).expect("a list has fewer than 2^32 words");
+        let (mut nodes, mut edges) = (Vec::new(), Vec::new());
+        let most = phrases.iter().filter_map(|(words, _)| words.first()).max();
+        let mut firsts = vec![Vec::new(); most.map_or(0, |it| *it as usize + 1)];
+        let mut starts = vec![Starts::default(); firsts.len()];
+        for (words, family) in phrases {
+            let Some((first, rest)) = words.split_first() else { continue };
+            firsts[*first as usize].push(Start { node: number(nodes.len()), anchored: false });
+            let follow = rest.first().map_or(Follow::ALL, |it| Follow::of(*it));
+            starts[*first as usize].follow.add(follow);
+            for word in rest {
+                let (from, next) = (number(edges.len()), number(nodes.len() + 1));
+                edges.push((*word, next));
+                let (edges, follow) = ([from, from + 1], Follow::of(*word));
+                nodes.push(Node { edges, any: [0; 2], follow, family: NO_FAMILY });
             }
+            let follow = Follow::default();
+            nodes.push(Node { edges: [0; 2], any: [0; 2], follow, family: *family });
         }
-        let firsts = std::mem::take(&mut self.nodes[root as usize].edges);
-        for (word, node) in firsts {
-            let index = word as usize;
-            if self.starts.len() <= index {
-                self.starts.resize_with(index + 1, Starts::default);
-            }
-            let Node { any, follow, family, .. } = &self.nodes[node as usize];
-            let starts = &mut self.starts[index];
-            let open = family.is_some() || !any.is_empty();
-            starts.follow.add(if open { Follow::ALL } else { *follow });
-            starts.nodes.push(Start { node, anchored: grammar.anchored });
+        let mut all = Vec::new();
+        for (starts, firsts) in starts.iter_mut().zip(firsts) {
+            let from = number(all.len());
+            all.extend(firsts);
+            starts.nodes = [from, number(all.len())];
+        }
+        Self {
+            nodes: nodes.into(),
+            edges: edges.into(),
+            any: Cow::Borrowed(&[]),
+            starts: starts.into(),
+            firsts: all.into(),
+            across: true,
         }
     }
 
@@ -208,14 +222,16 @@ impl Automaton {
                 continue;
             }
             let opens = first == 0 || tokens[first - 1].sentence != token.sentence;
-            let open = starts.nodes.iter().filter(|it| opens || !it.anchored);
+            let firsts = part(&self.firsts, starts.nodes).iter();
+            let open = firsts.filter(|it| opens || !it.anchored);
             now.clear();
             now.extend(open.map(|start| start.node));
             let mut end = first + 1;
             while !now.is_empty() {
                 for &node in &now {
-                    if let Some(family) = self.nodes[node as usize].family {
-                        found(Match { family, first, end });
+                    let family = self.nodes[node as usize].family;
+                    if family != NO_FAMILY {
+                        found(Match { family: family.into(), first, end });
                     }
                 }
                 let same = |it: &&Token| self.across || it.sentence == token.sentence;
@@ -233,81 +249,14 @@ impl Automaton {
         next.clear();
         for &node in now {
             let node = &self.nodes[node as usize];
-            next.extend_from_slice(&node.any);
+            next.extend_from_slice(part(&self.any, node.any));
             if word == UNKNOWN || !node.follow.has(word) {
                 continue;
             }
-            let from = node.edges.partition_point(|(edge, _)| *edge < word);
-            let targets = node.edges[from..].iter();
-            let targets = targets.take_while(|(edge, _)| *edge == word);
+            let edges = part(&self.edges, node.edges);
+            let from = edges.partition_point(|(edge, _)| *edge < word);
+            let targets = edges[from..].iter().take_while(|(edge, _)| *edge == word);
             next.extend(targets.map(|(_, target)| *target));
         }
-    }
-
-    /// Adds `pieces` after every node of `from`; gives the nodes where they end.
-    fn sequence(&mut self, from: &[u32], pieces: &[Piece]) -> Vec<u32> {
-        let mut ends = from.to_vec();
-        for piece in pieces {
-            ends = self.piece(&ends, piece);
-        }
-        ends
-    }
-
-    fn piece(&mut self, from: &[u32], piece: &Piece) -> Vec<u32> {
-        match piece {
-            Piece::Word(word) => {
-                let target = self.node();
-                for &node in from {
-                    self.edge(node, *word, target);
-                }
-                vec![target]
-            }
-            Piece::Gap(longest) => {
-                let mut ends = from.to_vec();
-                let mut last = from.to_vec();
-                for _ in 0..*longest {
-                    let target = self.node();
-                    for &node in &last {
-                        self.nodes[node as usize].any.push(target);
-                    }
-                    ends.push(target);
-                    last = vec![target];
-                }
-                ends
-            }
-            Piece::Either(choices) => self.either(from, choices),
-            Piece::Maybe(choices) => {
-                let mut ends = self.either(from, choices);
-                ends.extend_from_slice(from);
-                ends
-            }
-        }
-    }
-
-    /// Choices that end in a word end in one node, or long lists of verbs would multiply.
-    fn either(&mut self, from: &[u32], choices: &[Vec<Piece>]) -> Vec<u32> {
-        let shared = self.node();
-        let mut ends = vec![shared];
-        for choice in choices {
-            let Some((Piece::Word(last), before)) = choice.split_last() else {
-                ends.extend(self.sequence(from, choice));
-                continue;
-            };
-            for node in self.sequence(from, before) {
-                self.edge(node, *last, shared);
-            }
-        }
-        ends
-    }
-
-    fn node(&mut self) -> u32 {
-        self.nodes.push(Node::default());
-        u32::try_from(self.nodes.len() - 1).expect("a list has fewer than 2^32 nodes")
-    }
-
-    fn edge(&mut self, from: u32, word: WordId, to: u32) {
-        let node = &mut self.nodes[from as usize];
-        node.edges.push((word, to));
-        node.follow.add(Follow::of(word));
     }
 }

@@ -24,9 +24,9 @@ const ESCAPE: u8 = 0x1b;
 /// as a few numbers and never as bytes in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Folded {
-    chunks: [u64; CHUNKS],
-    len: usize,
-    has_apostrophe: bool,
+    pub(super) chunks: [u64; CHUNKS],
+    pub(super) len: usize,
+    pub(super) has_apostrophe: bool,
 }
 
 /// Where a word stands.
@@ -39,14 +39,6 @@ pub(super) struct Place {
 }
 
 impl Folded {
-    pub(super) fn new(word: &[u8]) -> Self {
-        let mut folded = Self::default();
-        for &byte in word {
-            folded.push(byte);
-        }
-        folded
-    }
-
     /// Whether this is a place that no phrase matches: a quotation, or a word too long for any list.
     pub(super) fn is_unknown(&self) -> bool {
         self.len == 0 || self.len > CHUNKS * 8

@@ -212,13 +212,16 @@ fn counterpart(entrants: &[Entrant], of: &Entrant) -> Result<Option<usize>, Comp
 /// The cases of either run that have not flipped, those that do not pass now first.
 fn unchanged(before: &CaseOutcomes, now: &CaseOutcomes, changes: &Changes) -> Vec<String> {
     let Changes { regressions, fixes, lost, vanished, new, .. } = changes;
-    let flipped: BTreeSet<&String> =
-        [regressions, fixes, lost, vanished, new].into_iter().flatten().collect();
-    let all: BTreeSet<&String> = before.cases.keys().chain(now.cases.keys()).collect();
-    let passes = |id: &String| now.cases.get(id).map(|it| now.verdict(it)) == Some(Verdict::Pass);
-    let (passing, others): (Vec<&String>, Vec<&String>) =
+    let flipped: BTreeSet<&str> = [regressions, fixes, lost, vanished, new]
+        .into_iter()
+        .flatten()
+        .map(String::as_str)
+        .collect();
+    let all: BTreeSet<&str> = before.cases.keys().chain(now.cases.keys()).collect();
+    let passes = |id: &str| now.cases.get(id).map(|it| now.verdict(&it)) == Some(Verdict::Pass);
+    let (passing, others): (Vec<&str>, Vec<&str>) =
         all.difference(&flipped).copied().partition(|id| passes(id));
-    others.into_iter().chain(passing).cloned().collect()
+    others.into_iter().chain(passing).map(str::to_owned).collect()
 }
 
 /// How many cases it takes to see a difference, if as many flip as do here.

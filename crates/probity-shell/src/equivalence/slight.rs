@@ -71,7 +71,4 @@ struct Slight {
     options: Vec<String>,
 }
 
-static TABLE: LazyLock<BTreeMap<String, Slight>> = LazyLock::new(|| {
-    toml::from_str(include_str!("../../data/slight.toml"))
-        .unwrap_or_else(|error| panic!("a test reads data/slight.toml: {error}"))
-});
+static TABLE: LazyLock<BTreeMap<String, Slight>> = LazyLock::new(|| table!("slight"));

@@ -280,10 +280,7 @@ impl<'de> Deserialize<'de> for When {
     }
 }
 
-static TABLE: LazyLock<BTreeMap<String, Habit>> = LazyLock::new(|| {
-    toml::from_str(include_str!("../../data/output.toml"))
-        .unwrap_or_else(|error| panic!("a test reads data/output.toml: {error}"))
-});
+static TABLE: LazyLock<BTreeMap<String, Habit>> = LazyLock::new(|| table!("output"));
 
 #[cfg(test)]
 mod tests {

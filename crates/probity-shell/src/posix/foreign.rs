@@ -22,10 +22,7 @@ pub(super) struct Wrapper {
     pub(super) skip: usize,
 }
 
-static FOREIGN: LazyLock<Foreign> = LazyLock::new(|| {
-    toml::from_str(include_str!("../../data/posix/foreign.toml"))
-        .expect("a test reads data/posix/foreign.toml")
-});
+static FOREIGN: LazyLock<Foreign> = LazyLock::new(|| table!("posix-foreign"));
 
 /// What to write instead of another shell's builtin.
 pub(super) fn builtin(name: &str) -> Option<&'static str> {

@@ -137,10 +137,7 @@ rules! {
     RegularExpression = "regular-expression",
 }
 
-static TEXTS: LazyLock<BTreeMap<String, RuleText>> = LazyLock::new(|| {
-    toml::from_str(include_str!("../../data/posix/rules.toml"))
-        .expect("a test reads data/posix/rules.toml")
-});
+static TEXTS: LazyLock<BTreeMap<String, RuleText>> = LazyLock::new(|| table!("posix-rules"));
 
 impl Rule {
     /// What the rule says.

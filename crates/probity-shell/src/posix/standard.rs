@@ -210,9 +210,7 @@ struct Table {
 
 /// The utilities by the first byte of their names: a command is looked up for every simple command there is.
 static UTILITIES: LazyLock<Vec<Vec<Utility>>> = LazyLock::new(|| {
-    let tables: BTreeMap<String, Table> =
-        toml::from_str(include_str!("../../data/posix/utilities.toml"))
-            .expect("a test reads data/posix/utilities.toml");
+    let tables: BTreeMap<String, Table> = table!("posix-utilities");
     let mut utilities: Vec<Vec<Utility>> = (0..128).map(|_| Vec::new()).collect();
     for (name, table) in tables {
         let first = usize::from(name.as_bytes()[0]);
@@ -222,10 +220,8 @@ static UTILITIES: LazyLock<Vec<Vec<Utility>>> = LazyLock::new(|| {
 });
 
 /// By utility and option; read only when there is something to say.
-static INSTEAD: LazyLock<BTreeMap<String, BTreeMap<String, String>>> = LazyLock::new(|| {
-    toml::from_str(include_str!("../../data/posix/instead.toml"))
-        .expect("a test reads data/posix/instead.toml")
-});
+static INSTEAD: LazyLock<BTreeMap<String, BTreeMap<String, String>>> =
+    LazyLock::new(|| table!("posix-instead"));
 
 /// The utility of that name, if the edition has it.
 pub(super) fn lookup(name: &str, edition: Edition) -> Option<&'static Utility> {

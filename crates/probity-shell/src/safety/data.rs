@@ -1,56 +1,26 @@
-//! The data files: rules, wrappers, tools and levels, read once.
+//! The data files: rules, wrappers, tools and levels, each read when it is first asked for.
 
 use std::sync::{Arc, LazyLock};
 
 use serde::Deserialize;
 
-use super::{Level, Risk, names::Names, rule::RuleSpec};
+use super::{Level, Risk, names::Names};
 
-macro_rules! files {
-    ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../data/safety/", $name)))),*]
-    };
+/// A rule that ships, not yet read.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) id: &'static str,
+    /// Where it stands in `data/safety/`.
+    pub(super) file: &'static str,
+    pub(super) programs: &'static [&'static str],
+    /// Whether it names a subcommand.
+    pub(super) subcommands: bool,
+    /// Its fields without the examples, as JSON.
+    pub(super) text: &'static str,
 }
 
-pub(super) const RULE_FILES: &[(&str, &str)] = files![
-    "checks.toml",
-    "cloud.toml",
-    "containers.toml",
-    "credentials.toml",
-    "databases.toml",
-    "files.toml",
-    "git.toml",
-    "packages.toml",
-    "persistence.toml",
-    "services.toml",
-    "shells.toml",
-    "system.toml",
-];
-
-const WRAPPERS: &str = include_str!("../../data/safety/wrappers.toml");
-const TOOLS: &str = include_str!("../../data/safety/tools.toml");
-const LEVELS: &str = include_str!("../../data/safety/levels.toml");
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RuleFile {
-    rule: Vec<RuleSpec>,
-}
-
-static RULES: LazyLock<Vec<(&'static str, RuleSpec)>> = LazyLock::new(|| {
-    let mut all = Vec::new();
-    for (file, text) in RULE_FILES {
-        let parsed: RuleFile = toml::from_str(text)
-            .unwrap_or_else(|error| panic!("a test reads data/safety/{file}: {error}"));
-        all.extend(parsed.rule.into_iter().map(|spec| (*file, spec)));
-    }
-    all
-});
-
-/// All rules that ship, each with the file it stands in.
-pub(super) fn rules() -> impl Iterator<Item = (&'static str, &'static RuleSpec)> {
-    RULES.iter().map(|(file, spec)| (*file, spec))
-}
+/// All rules that ship.
+pub(super) static RULES: &[Source] = include!(concat!(env!("OUT_DIR"), "/rules.rs"));
 
 /// How a wrapper runs what it is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -130,27 +100,12 @@ pub(super) struct Policy {
     pub(super) opaque: bool,
 }
 
-/// A disputed command and what we hold.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "a test holds the rules to it; readers read the file")
-)]
-pub(super) struct Held {
-    pub(super) command: String,
-    pub(super) risk: Risk,
-    pub(super) why: String,
-}
-
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Levels {
+struct Levels {
     strict: Policy,
     moderate: Policy,
     permissive: Policy,
-    #[cfg_attr(not(test), expect(dead_code, reason = "a test holds the rules to it"))]
-    pub(super) held: Vec<Held>,
 }
 
 #[derive(Deserialize)]
@@ -175,21 +130,16 @@ fn named<T>(entries: Vec<T>, names: impl Fn(&T) -> &[Box<str>]) -> Names<Arc<T>>
 }
 
 static WRAPPER_INDEX: LazyLock<Names<Arc<Wrapper>>> = LazyLock::new(|| {
-    let file: WrapperFile = toml::from_str(WRAPPERS)
-        .unwrap_or_else(|error| panic!("a test reads data/safety/wrappers.toml: {error}"));
+    let file: WrapperFile = table!("safety-wrappers");
     named(file.wrapper, |it| &it.names)
 });
 
 static TOOL_INDEX: LazyLock<Names<Arc<Tool>>> = LazyLock::new(|| {
-    let file: ToolFile = toml::from_str(TOOLS)
-        .unwrap_or_else(|error| panic!("a test reads data/safety/tools.toml: {error}"));
+    let file: ToolFile = table!("safety-tools");
     named(file.tool, |it| &it.names)
 });
 
-static LEVEL_TABLE: LazyLock<Levels> = LazyLock::new(|| {
-    toml::from_str(LEVELS)
-        .unwrap_or_else(|error| panic!("a test reads data/safety/levels.toml: {error}"))
-});
+static LEVEL_TABLE: LazyLock<Levels> = LazyLock::new(|| table!("safety-levels"));
 
 /// The wrappers of that name.
 pub(super) fn wrappers(name: &str) -> impl Iterator<Item = &'static Wrapper> + use<> {
@@ -208,10 +158,4 @@ pub(super) fn policy(level: Level) -> Policy {
         Level::Moderate => LEVEL_TABLE.moderate,
         Level::Permissive => LEVEL_TABLE.permissive,
     }
-}
-
-/// The disputed commands.
-#[cfg(test)]
-pub(super) fn held() -> &'static [Held] {
-    &LEVEL_TABLE.held
 }

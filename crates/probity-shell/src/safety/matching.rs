@@ -26,7 +26,7 @@ pub(super) fn found_by<'r>(
 ) -> impl Iterator<Item = (usize, Span)> + 'r {
     let indexes = program.map(|it| it.rules.as_slice()).unwrap_or_default();
     indexes.iter().filter_map(move |index| {
-        let rule = &rules.list[*index];
+        let rule = rules.rule(*index);
         if harmless && !rule.always {
             return None;
         }

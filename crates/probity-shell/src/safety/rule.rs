@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, LazyLock},
+    sync::{Arc, LazyLock, OnceLock},
 };
 
 use serde::Deserialize;
@@ -168,10 +168,18 @@ pub(super) struct Program {
     pub(super) subcommands: bool,
 }
 
+/// A rule, or what it is read from when it is first asked for: few commands need more than a few of them.
+#[derive(Debug, Clone)]
+struct Listed {
+    rule: OnceLock<Rule>,
+    /// None for a rule of a suite, which is there from the beginning.
+    source: Option<&'static data::Source>,
+}
+
 /// Rules that are ready to be asked.
 #[derive(Debug, Clone)]
 pub struct Rules {
-    pub(super) list: Vec<Rule>,
+    list: Vec<Listed>,
     by_id: BTreeMap<Text, usize>,
     by_program: BTreeMap<Box<str>, Program>,
     index: Names<Program>,
@@ -186,10 +194,15 @@ static BUILTIN: LazyLock<Rules> = LazyLock::new(|| {
         index: Names::new([]),
         allow: Vec::new(),
     };
-    for (file, spec) in data::rules() {
-        if let Err(error) = rules.add(spec, 0) {
-            panic!("a test reads every rule, and data/safety/{file}: {error}");
+    for source in data::RULES {
+        let index = rules.list.len();
+        for program in source.programs {
+            let entry = rules.by_program.entry((*program).into()).or_default();
+            entry.rules.push(index);
+            entry.subcommands |= source.subcommands;
         }
+        rules.by_id.insert(Text::from(source.id), index);
+        rules.list.push(Listed { rule: OnceLock::new(), source: Some(source) });
     }
     rules.index();
     rules
@@ -245,7 +258,13 @@ impl Rules {
     }
 
     pub(super) fn by_id(&self, id: &str) -> Option<&Rule> {
-        self.by_id.get(id).map(|at| &self.list[*at])
+        self.by_id.get(id).map(|at| self.rule(*at))
+    }
+
+    /// The rule at a place of the list.
+    pub(super) fn rule(&self, index: usize) -> &Rule {
+        let Listed { rule, source } = &self.list[index];
+        rule.get_or_init(|| source.expect("a rule of a suite is compiled when it is listed").read())
     }
 
     /// A rule must find its examples and leave its counter-examples alone.
@@ -276,39 +295,18 @@ impl Rules {
             field,
             message: message.to_owned(),
         };
-        let plain = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '-';
-        if spec.id.is_empty() || !spec.id.chars().all(plain) {
-            return Err(fail("id", "an id is made of small letters, digits and `-`"));
-        }
         if self.by_id.contains_key(spec.id.as_str()) {
             return Err(fail("id", "there is another rule of that name"));
         }
-        if spec.why.trim().is_empty() {
-            return Err(fail("why", "say why it is dangerous"));
-        }
-        if spec.risk == Some(Risk::Safe) {
-            return Err(fail("risk", "a rule cannot find something safe; use an allow entry"));
-        }
-        let rule = Rule {
-            id: Text::from(spec.id.as_str()),
-            category: spec.category.ok_or_else(|| fail("category", "it is missing"))?,
-            risk: spec.risk.ok_or_else(|| fail("risk", "it is missing"))?,
-            shape: Fields::of_rule(spec).shape().map_err(|(field, it)| fail(field, &it))?,
-            always: spec.always,
-            why: spec.why.as_str().into(),
-            safer: spec.safer.as_deref().map(Into::into),
-        };
+        let rule = Rule::compile(spec, at)?;
         let index = self.list.len();
         for program in &spec.programs {
-            if program.is_empty() || program.contains(['/', ' ']) {
-                return Err(fail("programs", "a program is named by its base name"));
-            }
             let entry = self.by_program.entry(program.as_str().into()).or_default();
             entry.rules.push(index);
             entry.subcommands |= !rule.shape.commands.is_empty();
         }
         self.by_id.insert(rule.id.clone(), index);
-        self.list.push(rule);
+        self.list.push(Listed { rule: OnceLock::from(rule), source: None });
         Ok(())
     }
 
@@ -333,6 +331,51 @@ impl Rules {
             shape: Fields::of_allow(spec).shape().map_err(|(field, it)| fail(field, it))?,
         });
         Ok(())
+    }
+}
+
+impl data::Source {
+    /// # Panics
+    ///
+    /// Never: a test reads every rule.
+    fn read(&self) -> Rule {
+        let spec = serde_json::from_str(self.text).map_err(|error| error.to_string());
+        let rule = spec.and_then(|it| Rule::compile(&it, 0).map_err(|error| error.to_string()));
+        rule.unwrap_or_else(|error| {
+            panic!("a test reads every rule, and data/safety/{}: {error}", self.file)
+        })
+    }
+}
+
+impl Rule {
+    fn compile(spec: &RuleSpec, at: usize) -> Result<Self, RuleError> {
+        let fail = |field: &'static str, message: &str| RuleError::Rule {
+            rule: name_of(spec, at),
+            field,
+            message: message.to_owned(),
+        };
+        let plain = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '-';
+        if spec.id.is_empty() || !spec.id.chars().all(plain) {
+            return Err(fail("id", "an id is made of small letters, digits and `-`"));
+        }
+        if spec.why.trim().is_empty() {
+            return Err(fail("why", "say why it is dangerous"));
+        }
+        if spec.risk == Some(Risk::Safe) {
+            return Err(fail("risk", "a rule cannot find something safe; use an allow entry"));
+        }
+        if spec.programs.iter().any(|it| it.is_empty() || it.contains(['/', ' '])) {
+            return Err(fail("programs", "a program is named by its base name"));
+        }
+        Ok(Self {
+            id: Text::from(spec.id.as_str()),
+            category: spec.category.ok_or_else(|| fail("category", "it is missing"))?,
+            risk: spec.risk.ok_or_else(|| fail("risk", "it is missing"))?,
+            shape: Fields::of_rule(spec).shape().map_err(|(field, it)| fail(field, &it))?,
+            always: spec.always,
+            why: spec.why.as_str().into(),
+            safer: spec.safer.as_deref().map(Into::into),
+        })
     }
 }
 

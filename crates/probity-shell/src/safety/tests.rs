@@ -18,10 +18,49 @@ fn check(command: &str, expected: Risk) {
     assert_eq!(found.risk, expected, "`{command}`: {:#?}", found.findings);
 }
 
+/// The files of `data/safety/` that have rules, as they are written.
+fn rule_files() -> Vec<(String, Vec<RuleSpec>)> {
+    #[derive(serde::Deserialize)]
+    struct File {
+        #[serde(default)]
+        rule: Vec<RuleSpec>,
+    }
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/data/safety");
+    let read = |path: std::path::PathBuf| {
+        let name = path.file_name().and_then(|it| it.to_str()).expect("names are plain").to_owned();
+        let text = std::fs::read_to_string(&path).expect("the crate ships it");
+        let File { rule } =
+            toml::from_str(&text).unwrap_or_else(|error| panic!("data/safety/{name}: {error}"));
+        (name, rule)
+    };
+    let files = std::fs::read_dir(folder).expect("the crate ships it");
+    let mut files: Vec<_> = files.map(|it| read(it.expect("it can be listed").path())).collect();
+    files.sort_by(|a, b| a.0.cmp(&b.0));
+    files
+}
+
+#[test]
+fn every_rule_is_listed_once_and_can_be_read() {
+    let files = rule_files();
+    let written = files.iter().flat_map(|(_, specs)| specs.iter().map(|it| it.id.as_str()));
+    let listed: Vec<&str> = data::RULES.iter().map(|it| it.id).collect();
+    assert_eq!(listed, written.collect::<Vec<_>>());
+    assert_eq!(Rules::builtin().ids().count(), listed.len(), "two rules have the same name");
+    for (index, source) in data::RULES.iter().enumerate() {
+        let rule = Rules::builtin().rule(index);
+        assert_eq!(
+            (rule.id.as_str(), !rule.shape.commands.is_empty()),
+            (source.id, source.subcommands)
+        );
+    }
+}
+
 #[test]
 fn every_rule_finds_its_examples_and_spares_its_counter_examples() {
     let mut wrong = Vec::new();
-    for (file, spec) in data::rules() {
+    let files = rule_files();
+    let specs = files.iter().flat_map(|(file, specs)| specs.iter().map(move |it| (file, it)));
+    for (file, spec) in specs {
         if spec.example.is_empty() || spec.counter.is_empty() {
             wrong.push(format!("{file}: `{}` needs an example and a counter-example", spec.id));
         }
@@ -78,7 +117,20 @@ fn every_check_that_is_code_stands_in_the_data() {
 
 #[test]
 fn what_we_hold_about_disputed_commands_is_what_is_judged() {
-    let wrong: Vec<_> = data::held()
+    #[derive(serde::Deserialize)]
+    struct Held {
+        command: String,
+        risk: Risk,
+        why: String,
+    }
+    #[derive(serde::Deserialize)]
+    struct Levels {
+        held: Vec<Held>,
+    }
+    let levels: Levels = toml::from_str(include_str!("../../data/safety/levels.toml"))
+        .expect("the table can be read");
+    let wrong: Vec<_> = levels
+        .held
         .iter()
         .filter(|it| judge(&it.command).risk != it.risk)
         .map(|it| {

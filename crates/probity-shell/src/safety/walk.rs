@@ -120,7 +120,7 @@ impl<'r> Walker<'r> {
 
     /// Reports what a rule finds at a place.
     pub(super) fn report(&mut self, rule: usize, span: Span) {
-        let rule = &self.rules.list[rule];
+        let rule = self.rules.rule(rule);
         self.push(rule, rule.risk, span);
     }
 

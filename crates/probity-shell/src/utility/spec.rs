@@ -162,9 +162,9 @@ pub(crate) enum Many {
 /// What is wrong with a table.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum TableError {
-    /// It is no TOML, or has keys we do not know.
+    /// It lacks what it must have, or has keys we do not know.
     #[error("`{name}`: {message}")]
-    Toml {
+    Keys {
         /// The utility.
         name: String,
         /// What the reader says.
@@ -230,16 +230,12 @@ fn yes() -> bool {
 }
 
 impl Utility {
-    /// Reads the tables of one utility: `[name]` and what is below it.
+    /// Reads the table of one utility: the fields of `[name]`, as JSON.
     pub(crate) fn parse(name: &str, text: &str) -> Result<Self, TableError> {
-        let toml_error = |message: String| TableError::Toml { name: name.to_owned(), message };
-        let mut tables: BTreeMap<String, Table> =
-            toml::from_str(text).map_err(|it| toml_error(it.to_string()))?;
-        let table = tables
-            .remove(name)
-            .ok_or_else(|| toml_error("there is no table of that name".to_owned()))?;
+        let failed = |message: String| TableError::Keys { name: name.to_owned(), message };
+        let table: Table = serde_json::from_str(text).map_err(|it| failed(it.to_string()))?;
         if table.source.as_deref().is_none_or(|it| it.trim().is_empty()) {
-            return Err(toml_error("`source` is missing: say where it comes from".to_owned()));
+            return Err(failed("`source` is missing: say where it comes from".to_owned()));
         }
         Self::from_table(name, table)
     }

@@ -3,7 +3,8 @@
 use std::{
     collections::BTreeMap,
     fmt::Write as _,
-    fs,
+    fs::{self, File},
+    io::BufReader,
     path::{Path, PathBuf},
 };
 
@@ -77,7 +78,9 @@ pub(super) fn bless(args: &BlessArgs, printer: &Printer) -> Result<Exit, Failure
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(|error| Failure::write(folder, error))?;
     }
-    OutputFile::write(&path, &baseline.render())?;
+    let mut file = OutputFile::create(&path)?;
+    baseline.write(&mut file).map_err(|error| Failure::write(&path, error))?;
+    file.finish()?;
     let cases: usize = baseline.lanes.iter().map(|lane| lane.outcomes.cases.len()).sum();
     printer.note(&format!("{cases} cases of run {} are now `{}`", run.short(), path.display()));
     Ok(Exit::Success)
@@ -185,10 +188,10 @@ impl Against {
     /// Reads a baseline, before anything is paid for.
     pub(super) fn load(name: &str, settings: &Settings, force: bool) -> Result<Self, Failure> {
         let path = path_of(name, &settings.baseline);
-        let text = fs::read_to_string(&path).map_err(|error| {
+        let file = File::open(&path).map_err(|error| {
             Failure::read(&path, error).hint("`probity bless RUN --as NAME` makes a baseline")
         })?;
-        let baseline = Baseline::parse(&text).map_err(|error| {
+        let baseline = Baseline::read(BufReader::new(file)).map_err(|error| {
             Failure::new(format!("`{}` is not a baseline: {error}", path.display()))
         })?;
         Ok(Self { name: name.to_owned(), baseline, settings: settings.baseline.clone(), force })

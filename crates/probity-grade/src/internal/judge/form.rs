@@ -9,10 +9,7 @@ use serde_json::{Map, Value, json};
 use super::{inquiry::Form, read::HIGHEST_GRADE};
 
 /// The words of all questions.
-pub(super) static WORDS: LazyLock<Words> = LazyLock::new(|| {
-    toml::from_str(include_str!("../../../data/judge.toml"))
-        .expect("the built-in questions are tested")
-});
+pub(super) static WORDS: LazyLock<Words> = LazyLock::new(|| table!("judge"));
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]

@@ -16,8 +16,7 @@ struct Groups {
 }
 
 static SYNONYMS: LazyLock<BTreeMap<Vec<Token>, Vec<Token>>> = LazyLock::new(|| {
-    let groups: Groups =
-        toml::from_str(include_str!("../../../data/synonyms.toml")).expect("a test reads the file");
+    let groups: Groups = table!("synonyms");
     let mut synonyms = BTreeMap::new();
     for group in groups.same {
         let mut forms = group.iter().map(|text| tokens(text));

@@ -41,10 +41,7 @@ struct Kind {
     command: BTreeSet<String>,
 }
 
-static WORDS: LazyLock<Words> = LazyLock::new(|| {
-    toml::from_str(include_str!("../../../data/find.toml"))
-        .expect("data/find.toml is read by a test")
-});
+static WORDS: LazyLock<Words> = LazyLock::new(|| table!("find"));
 
 impl Kind {
     fn arity(&self, word: &str) -> Option<usize> {

@@ -1,12 +1,15 @@
 //! Going on with a run that did not come to its end.
 
-use std::{collections::BTreeSet, path::Path};
+use std::path::Path;
 
-use probity_core::record::{Lane, LaneStatus};
+use probity_core::{
+    classification::Verdict,
+    record::{Lane, LaneStatus},
+};
 use probity_report::plain::shell_word;
 use probity_run::{
     plan::{Compared, Plan, PlannedLane, Used},
-    source::{Done, DoneCase},
+    source::{DoneCase, Met, Stored},
 };
 use probity_store::{LaneView, Reader, Recorder, RunRow, StoreError};
 
@@ -180,35 +183,29 @@ impl TakenUp {
             if let Some(own) = by_runner.get_mut(lane.runner) {
                 own.add(before);
             }
-            let mut stored = Done::default();
-            reader
-                // A program that failed is run again: nobody else can bring its cases to an end.
-                .done(
-                    view,
-                    !retry_errors && !lane.info.kind.spec().is_external,
-                    |case_id, repeat, input, (class, verdict)| {
-                        stored.insert(case_id, repeat, DoneCase { input, class, verdict });
-                    },
-                )?;
-            let mut planned = BTreeSet::new();
+            // A program that failed is run again: nobody else can bring its cases to an end.
+            let errors_count = !retry_errors && !lane.info.kind.spec().is_external;
+            let mut stored = Stored::default();
+            reader.done(view, |case_id, repeat, input, (class, verdict)| {
+                let counts = errors_count || verdict != Verdict::Error;
+                stored.add(case_id, repeat, DoneCase { input, class, verdict }, counts);
+            })?;
+            let mut done = stored.settle();
             let mut changed = 0;
-            let mut done = Done::default();
             lane.inputs(&plan.backends[lane.backend], |case, input| {
                 compared.add(lane, case);
                 for repeat in 0..lane.info.repeat {
-                    planned.insert((case.id.clone(), repeat));
-                    match stored.get(&case.id, repeat) {
-                        Some(before) if before.input == input => {
-                            done.insert(&case.id, repeat, before);
-                        }
-                        Some(_) => changed += 1,
-                        None => {}
-                    }
+                    changed += u64::from(done.meet(&case.id, repeat, input) == Met::Changed);
                 }
             });
-            let is_current =
-                |case_id: &str, repeat: u32| planned.contains(&(case_id.to_owned(), repeat));
-            let vanished = recorder.mark_stale(&lane.info, is_current)?;
+            // Mostly all are planned still, and nothing has to be looked at again.
+            let vanished = match done.are_all_planned() && !recorder.has_stale(&lane.info)? {
+                true => 0,
+                false => {
+                    recorder.mark_stale(&lane.info, |id, repeat| done.is_planned(id, repeat))?
+                }
+            };
+            done.keep_met();
             lane.done = done;
             taken_up.push((LaneTakenUp { at, changed, vanished }, view));
         }
