@@ -250,9 +250,7 @@ impl Worker {
                 shop.beat().await;
             }
         }
-        (self.say)(
-            "leaving: no new calls are taken; those in flight are finished",
-        );
+        (self.say)("leaving: no new calls are taken; those in flight are finished");
         shop.state().leaving = true;
         shop.beat().await;
         for puller in pulled.values() {

@@ -208,11 +208,12 @@ fn score_assertion() -> Value {
     json!({ "type": "max-score", "value": totals })
 }
 
-fn tool_assertions() -> [Value; 3] {
+fn tool_assertions() -> [Value; 4] {
     [
         json!({ "type": "tool-called", "value": { "name": "f", "arguments": {}, "schema": {} } }),
         json!({ "type": "tools-in-order", "value": { "calls": ["f"], "exact": true } }),
         json!({ "type": "tool-count", "value": { "name": "f", "min": 1, "max": 2 } }),
+        json!({ "type": "is-sql", "value": { "dialect": "mysql", "tables": ["t"], "columns": ["a"] } }),
     ]
 }
 
