@@ -3,6 +3,7 @@
 
 use std::{
     fs::{self, File},
+    io::Write as _,
     path::Path,
     process::{Command, Stdio},
     time::{Duration, Instant},
@@ -101,6 +102,8 @@ fn a_command_that_is_stopped_leaves_no_half_written_file() {
     }
 }
 
+const RESULT: &str = "{\"case_id\":\"a\",\"raw_response\":\"b\",\"expected_response\":\"b\"}\n";
+
 /// A command that has begun a file and waits for the rest of its input, and that input.
 fn begin_file(project: &Project) -> (std::process::Child, std::process::ChildStdin) {
     let mut command = project.command(&["classify", "-", "-o", "out.jsonl"]);
@@ -121,7 +124,7 @@ fn what_a_killed_command_left_is_taken_away_by_the_next() {
     // Of another file, and of no file of ours.
     let others = ["other.jsonl.1.partial", "out.jsonl.mine.partial"];
     let project = others.iter().fold(project, |project, it| project.file(it, ""));
-    let written = project.run_with(&["classify", "-", "-o", "out.jsonl"], "");
+    let written = project.run_with(&["classify", "-", "-o", "out.jsonl"], RESULT);
     assert_eq!(written.status.code(), Some(0));
     let mut left = partials(&project);
     left.sort();
@@ -131,9 +134,10 @@ fn what_a_killed_command_left_is_taken_away_by_the_next() {
 #[test]
 fn what_another_command_is_writing_stays() {
     let project = Project::new();
-    let (mut other, input) = begin_file(&project);
+    let (mut other, mut input) = begin_file(&project);
+    input.write_all(RESULT.as_bytes()).unwrap();
     wait_until("the file is begun", || !partials(&project).is_empty());
-    let written = project.run_with(&["classify", "-", "-o", "out.jsonl"], "");
+    let written = project.run_with(&["classify", "-", "-o", "out.jsonl"], RESULT);
     assert_eq!((written.status.code(), partials(&project).len()), (Some(0), 1));
     drop(input);
     assert_eq!(other.wait().unwrap().code(), Some(0));
