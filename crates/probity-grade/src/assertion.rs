@@ -197,6 +197,7 @@ struct Context<'c> {
 }
 
 impl Context<'_> {
+    #[expect(clippy::too_many_lines, reason = "a flat list of all assertions")]
     fn test(&mut self, compiler: &mut Compiler<'_>) -> Option<Test> {
         let contains =
             |texts, need, letters| Test::Contains { needles: Needles::new(texts, letters), need };

@@ -40,20 +40,21 @@ fn walk(assertions: &[Assertion], path: &[Step<'static>], problems: &mut Vec<Cri
 
 /// Whether no score is above 1. The scale of a judge's own prompt is not known.
 fn ends_at_one(assertion: &Assertion) -> bool {
-    match assertion.kind.test {
+    let test = assertion.kind.test;
+    let is_share = matches!(
+        test,
         AssertionTest::TokenF1
-        | AssertionTest::Rouge1
-        | AssertionTest::Rouge2
-        | AssertionTest::RougeL
-        | AssertionTest::Bleu
-        | AssertionTest::Gleu
-        | AssertionTest::Meteor
-        | AssertionTest::Chrf
-        | AssertionTest::EditSimilarity
-        | AssertionTest::ToolCallF1 => true,
-        AssertionTest::LlmRubric => false,
-        test => test.asks_judge(),
-    }
+            | AssertionTest::Rouge1
+            | AssertionTest::Rouge2
+            | AssertionTest::RougeL
+            | AssertionTest::Bleu
+            | AssertionTest::Gleu
+            | AssertionTest::Meteor
+            | AssertionTest::Chrf
+            | AssertionTest::EditSimilarity
+            | AssertionTest::ToolCallF1
+    );
+    is_share || (test != AssertionTest::LlmRubric && test.asks_judge())
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ const WITHOUT_AUTOMATON: usize = 8 << 10;
 /// Phrases, each with the number of the rule it belongs to.
 #[derive(Debug)]
 pub(super) struct Phrases {
-    phrases: Vec<Phrase>,
+    all: Vec<Phrase>,
     /// How the phrases begin, in their order; built when enough was searched.
     beginnings: OnceLock<AhoCorasick>,
     /// Bytes that were searched so far, as long as there is no automaton.
@@ -68,7 +68,7 @@ impl Phrases {
             compiled.push(Phrase { owner, beginning: beginning.to_owned(), rest, whole });
         }
         let (beginnings, searched) = (OnceLock::new(), AtomicUsize::new(0));
-        Ok(Self { phrases: compiled, beginnings, searched })
+        Ok(Self { all: compiled, beginnings, searched })
     }
 
     /// The lowest rule that has a phrase in the text and that `admits` lets match, and where.
@@ -93,7 +93,7 @@ impl Phrases {
             return None;
         }
         // A list that is too long for an automaton is searched slowly.
-        let built = AhoCorasick::new(self.phrases.iter().map(|it| &it.beginning)).ok()?;
+        let built = AhoCorasick::new(self.all.iter().map(|it| &it.beginning)).ok()?;
         Some(self.beginnings.get_or_init(|| built))
     }
 
@@ -105,7 +105,7 @@ impl Phrases {
     ) -> Option<(usize, Range<usize>)> {
         let mut best: Option<(usize, Range<usize>)> = None;
         for found in beginnings.find_overlapping_iter(text) {
-            let phrase = &self.phrases[found.pattern().as_usize()];
+            let phrase = &self.all[found.pattern().as_usize()];
             if best.as_ref().is_some_and(|(owner, _)| *owner <= phrase.owner)
                 || !admits(phrase.owner)
             {
@@ -126,7 +126,7 @@ impl Phrases {
         admits: impl Fn(usize) -> bool,
     ) -> Option<(usize, Range<usize>)> {
         let mut best: Option<(usize, usize, Range<usize>)> = None;
-        for phrase in &self.phrases {
+        for phrase in &self.all {
             let beaten = |it: &(usize, usize, Range<usize>)| it.0 < phrase.owner;
             if best.as_ref().is_some_and(beaten) || !admits(phrase.owner) {
                 continue;
@@ -202,7 +202,7 @@ mod tests {
         ) {
             let phrases = phrases.iter().map(|(owner, it)| (*owner, it.as_str()));
             let phrases = Phrases::compile(phrases).expect("phrases of a test");
-            let automaton = AhoCorasick::new(phrases.phrases.iter().map(|it| &it.beginning));
+            let automaton = AhoCorasick::new(phrases.all.iter().map(|it| &it.beginning));
             let automaton = automaton.expect("a short list");
             for barred in 0..4 {
                 let admits = |owner: usize| owner != barred;

@@ -59,6 +59,8 @@ pub(super) struct Compiled {
 }
 
 /// The list that ships with the tool. It is part of the binary as it is used: nothing is read or built.
+#[expect(clippy::unreadable_literal, reason = "the build script writes it")]
+#[expect(clippy::large_stack_arrays, reason = "they are constants, and borrowed from the binary")]
 pub(super) fn builtin() -> Compiled {
     include!(concat!(env!("OUT_DIR"), "/refusal.rs"))
 }
