@@ -12,7 +12,7 @@ pub use effect::{EffectCall, EffectFound, EffectVerdict, ExecutionUse, Likeness,
 pub use executed::{
     Ended, Entry, Executed, ExecutedIn, PathChange, PathFound, PathKind, PathState, Stream,
 };
-pub use shown::{EXECUTION_ROLE, effect_role};
+pub use shown::{EXECUTION_ROLE, LEFT_ROLE, effect_role};
 
 use crate::{criteria::Assertion, named_enum};
 
@@ -63,6 +63,9 @@ pub struct ExecutionCriteria {
     /// What may not be different afterwards.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unchanged: Option<Unchanged>,
+    /// Whether the world is judged that the program of the backend leaves behind, and not its reply.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub left_behind: bool,
 }
 
 impl ExecutionCriteria {
@@ -88,8 +91,18 @@ impl ExecutionCriteria {
     /// names none.
     pub fn after_work(&self, usual: &WorldRef) -> ExecutionCall {
         let world = self.worlds.first().unwrap_or(usual);
+        self.afterwards(vec![world.clone()])
+    }
+
+    /// What is executed in the world that the program of a backend leaves behind, if that is judged. Without a world of the
+    /// case it is that of the backend.
+    pub fn after_program(&self) -> Option<ExecutionCall> {
+        self.left_behind.then(|| self.afterwards(self.worlds.clone()))
+    }
+
+    fn afterwards(&self, worlds: Vec<WorldRef>) -> ExecutionCall {
         ExecutionCall {
-            worlds: vec![world.clone()],
+            worlds,
             files: self.files.clone(),
             setup: self.setup.clone(),
             answer: None,

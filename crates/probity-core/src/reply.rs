@@ -5,6 +5,7 @@ use std::{borrow::Cow, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    execution::Executed,
     record::{Source, Usage},
     request::{Request, ToolCall},
 };
@@ -39,6 +40,9 @@ pub struct Reply {
     /// How long its first token took, where it was read while it was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_token: Option<Duration>,
+    /// What a program in the sandbox left behind in its world, or why nobody knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_behind: Option<Box<Result<Executed, String>>>,
     /// How long the backend says it has nothing left.
     #[serde(skip)]
     pub exhausted_for: Option<Duration>,

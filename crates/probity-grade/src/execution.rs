@@ -102,8 +102,10 @@ impl ExecutionExpectation {
 
     /// What has to be executed for a reply; an error if there is nothing in it.
     fn call(&self, reply: &str) -> Result<ExecutionCall, String> {
-        if let Some(usual) = &self.after_work {
-            return Ok(self.criteria.after_work(usual));
+        let usual = self.after_work.as_ref();
+        let after = usual.map(|it| self.criteria.after_work(it));
+        if let Some(call) = after.or_else(|| self.criteria.after_program()) {
+            return Ok(call);
         }
         let ExecutionCriteria { files, setup, file, run, stdin, timeout, .. } = &self.criteria;
         let (command, answer) = match run {

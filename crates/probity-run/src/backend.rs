@@ -247,7 +247,7 @@ impl Backend {
             Wire::Http(http) => http.ask(ask, limit).await?,
             // It says what was recorded, and asks nobody.
             Wire::Replay(replay) => return replay.ask(ask).map_err(Failed::from),
-            Wire::Program(program) => program.ask_and_count(ask.request, limit).await?,
+            Wire::Program(program) => program.ask_and_count(ask, limit).await?,
             Wire::Function(function) => function.ask(ask, limit).await?,
             Wire::Embedded(model) => model.ask(ask, limit).await?,
             Wire::Echo => echo(ask),
@@ -399,11 +399,8 @@ impl Backend {
         match &self.wire {
             Wire::Http(http) => http.is_told_of_cases(),
             Wire::Function(_) => true,
-            Wire::Program(_)
-            | Wire::Embedded(_)
-            | Wire::Elsewhere
-            | Wire::Replay(_)
-            | Wire::Echo => false,
+            Wire::Program(program) => program.is_sandboxed(),
+            Wire::Embedded(_) | Wire::Elsewhere | Wire::Replay(_) | Wire::Echo => false,
             #[cfg(test)]
             Wire::Scripted(_) => false,
         }
@@ -428,11 +425,11 @@ impl Backend {
         match &self.wire {
             Wire::Http(http) => http.own_values(case),
             Wire::Function(_) => Some(json!(case.prompt_vars)),
-            Wire::Program(_)
-            | Wire::Embedded(_)
-            | Wire::Elsewhere
-            | Wire::Replay(_)
-            | Wire::Echo => None,
+            Wire::Program(program) => {
+                let call = program.call_after(case)?;
+                Some(json!([call.digest(), call.looks]))
+            }
+            Wire::Embedded(_) | Wire::Elsewhere | Wire::Replay(_) | Wire::Echo => None,
             #[cfg(test)]
             Wire::Scripted(_) => None,
         }

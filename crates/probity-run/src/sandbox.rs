@@ -4,6 +4,7 @@
 //! executed is said in words, and never a verdict on the model.
 
 mod call;
+mod left;
 mod trust;
 mod versions;
 mod visit;
@@ -32,6 +33,7 @@ use tokio::{
 
 use crate::{clock, process::OwnFolder};
 pub(crate) use call::world_of;
+pub(crate) use left::Left;
 use versions::Versions;
 pub(crate) use visit::Visit;
 
@@ -46,6 +48,8 @@ pub struct Ground {
     now: SystemTime,
     sandbox: OnceLock<Result<Sandbox, String>>,
     versions: Versions,
+    /// Whether judgements of pairs of commands are used that earlier processes made, and kept for later ones.
+    keeps: bool,
 }
 
 impl Ground {
@@ -59,7 +63,14 @@ impl Ground {
             now: SystemTime::UNIX_EPOCH + since,
             sandbox: OnceLock::new(),
             versions: Versions::default(),
+            keeps: true,
         }
+    }
+
+    /// The same, but what earlier processes found out about commands is not used, and nothing is kept for later ones.
+    #[must_use]
+    pub fn without_cache(self) -> Self {
+        Self { keeps: false, ..self }
     }
 
     /// The sandbox, or why there is none on this machine.
@@ -80,7 +91,8 @@ impl Ground {
     /// What two commands do in worlds that are made for them, or why that cannot be found out.
     pub fn judge(&self, left: &Script<'_>, right: &Script<'_>) -> Result<Effect, String> {
         let sandbox = self.open()?;
-        let judge = Judge { sandbox, cache: &self.cache, limits: Limits::default(), now: self.now };
+        let Self { cache, now, keeps, .. } = self;
+        let judge = Judge { sandbox, cache, limits: Limits::default(), now: *now, keeps: *keeps };
         judge.judge(left, right).map_err(|error| chain(&error))
     }
 
@@ -89,8 +101,17 @@ impl Ground {
         let parse = |text| Script::parse(text).map_err(|error| error.to_string());
         let (left, right) = (parse(command)?, parse(against)?);
         let effect = self.judge(&left, &right)?;
-        let Effect { verdict, reason, world, difference, caveat, agreed, silent, likeness } =
-            effect;
+        let Effect {
+            verdict,
+            reason,
+            world,
+            difference,
+            caveat,
+            agreed,
+            silent,
+            likeness,
+            is_lasting: _,
+        } = effect;
         let words = likeness::of_words(&equivalence::compare(&left, &right));
         let overall = match verdict {
             Verdict::SameEffect => 1.0,

@@ -5,6 +5,7 @@
 
 mod changes;
 mod judge;
+mod kept;
 mod mask;
 mod quiet;
 mod stdout;
@@ -12,14 +13,14 @@ mod stdout;
 use std::collections::BTreeSet;
 
 use probity_shell::internal::output::{One, Order, Promise};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use judge::{Judge, JudgeError};
 
 use crate::execution::{End, Execution};
 
 /// What execution says about two commands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// They did the same wherever they did anything.
@@ -31,7 +32,7 @@ pub enum Verdict {
 }
 
 /// The verdict and what it rests on.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Effect {
     /// The verdict.
     pub verdict: Verdict,
@@ -51,6 +52,9 @@ pub struct Effect {
     /// commands that do one task in two ways (`ls` and `ls -l`) it says more than their difference does.
     #[serde(skip)]
     pub likeness: Option<f64>,
+    /// Whether it would be the same another time: it is not for want of time, and nothing varied.
+    #[serde(skip)]
+    pub is_lasting: bool,
 }
 
 /// What can be overlooked in outputs.

@@ -10,6 +10,8 @@ use crate::record::Asked;
 
 /// The role of an execution of what is in a reply.
 pub const EXECUTION_ROLE: &str = "execution";
+/// The role of a look at what a program in the sandbox left behind, where no case asks for more.
+pub const LEFT_ROLE: &str = "left behind";
 /// What the roles of executions of two commands begin with.
 const EFFECT: &str = "effect ";
 /// Lines of an output, and changes, that are shown.
@@ -26,15 +28,20 @@ impl Asked {
         self.role.starts_with(EFFECT)
     }
 
+    /// Whether a world was looked at, and no backend asked.
+    fn is_execution(&self) -> bool {
+        matches!(&*self.role, EXECUTION_ROLE | LEFT_ROLE)
+    }
+
     /// Whether something was executed, and no backend asked.
     pub fn is_of_sandbox(&self) -> bool {
-        self.role == EXECUTION_ROLE || self.is_effect()
+        self.is_execution() || self.is_effect()
     }
 
     /// What was answered, for people.
     pub fn shown_reply(&self) -> Option<Cow<'_, str>> {
         let reply = self.reply.as_deref()?;
-        let shown = match self.role == EXECUTION_ROLE {
+        let shown = match self.is_execution() {
             true => Executed::from_json(reply).ok().map(|it| it.shown()),
             false if self.is_effect() => EffectFound::from_json(reply).ok().map(|it| it.shown()),
             false => None,

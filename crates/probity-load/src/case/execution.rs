@@ -32,6 +32,7 @@ const KNOWN: &[&str] = &[
     "stderr",
     "paths",
     "unchanged",
+    "left_behind",
 ];
 
 /// The longest time limit.
@@ -63,6 +64,7 @@ pub(crate) fn execution(
         stderr,
         paths,
         unchanged: unchanged(&mut of),
+        left_behind: of.boolean("left_behind").unwrap_or(false),
     };
     if criteria.file.is_some() && criteria.run.is_none() {
         let span = of.span("file");

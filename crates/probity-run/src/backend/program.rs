@@ -18,12 +18,18 @@ use std::{
     time::Duration,
 };
 
-use probity_core::{failure::ErrorKind, record::CallError, request::Request};
+use probity_core::{
+    case::TestCase,
+    execution::{Executed, ExecutionCall},
+    failure::ErrorKind,
+    record::CallError,
+    request::Request,
+};
 use probity_grade::{Rules, errors::ErrorInput};
 use probity_load::suite::{BackendConfig, BackendKind, Output, Transport};
 
 use super::{
-    Failed, Reply,
+    Ask, Failed, Reply,
     silence::{is_silent, silence},
 };
 use crate::{
@@ -225,24 +231,32 @@ impl Program {
     /// If the future is dropped, the program is ended in the background; see
     /// [`process::drained`].
     pub async fn ask(&self, request: &Request, limit: Duration) -> Result<Reply, CallError> {
-        self.ask_and_count(request, limit).await.map_err(|failed| *failed.error)
+        let ask = Ask { request, repeat: 0, about: None };
+        self.ask_and_count(&ask, limit).await.map_err(|failed| *failed.error)
     }
 
     /// The same, with what a call used that came to nothing.
     pub(super) async fn ask_and_count(
         &self,
-        request: &Request,
+        ask: &Ask<'_>,
         limit: Duration,
     ) -> Result<Reply, Failed> {
-        let command = self.command(request)?;
+        let command = self.command(ask.request)?;
         let limits = Limits::new(limit, self.surroundings.kill_grace);
-        let finished = match &self.sandboxed {
-            Some(sandboxed) => sandboxed.run(command, limits).await,
-            None => process::run(command, limits).await,
+        let came = match &self.sandboxed {
+            Some(sandboxed) => {
+                let about = ask.about.filter(|it| it.is_subject());
+                let call = about.and_then(|it| self.call_after(&it.case));
+                sandboxed.run(command, limits, call).await
+            }
+            None => process::run(command, limits).await.map(|finished| (finished, None)),
         };
-        let finished = finished.map_err(|error| self.not_started(&error))?;
+        let (finished, left) = came.map_err(|error| self.not_started(&error))?;
         match finished.end {
-            End::Itself => self.answered(&finished),
+            End::Itself => {
+                let left_behind = left.map(|it| Box::new(self.clean_left(it)));
+                self.answered(&finished).map(|reply| Reply { left_behind, ..reply })
+            }
             End::Time => Err(self.too_slow(&finished, limit).into()),
             End::Output => {
                 let most = limits.stdout >> 20;
@@ -250,6 +264,25 @@ impl Program {
                 Err(CallError::new(ErrorKind::Server, message).into())
             }
         }
+    }
+
+    /// Whether it runs in the sandbox.
+    pub(super) fn is_sandboxed(&self) -> bool {
+        self.sandboxed.is_some()
+    }
+
+    /// What is executed in the world that it leaves behind, where a case judges that.
+    pub(super) fn call_after(&self, case: &TestCase) -> Option<ExecutionCall> {
+        self.sandboxed.as_ref()?;
+        case.execution.as_ref()?.after_program()
+    }
+
+    /// What was left behind, without keys.
+    fn clean_left(&self, left: Result<Executed, String>) -> Result<Executed, String> {
+        let left = left.map_err(|why| self.redactor.cleaned(why))?;
+        let value = serde_json::to_value(&left).map_err(|error| error.to_string())?;
+        let clean = self.redactor.clean_json(value);
+        serde_json::from_value(clean).map_err(|error| error.to_string())
     }
 
     fn command(&self, request: &Request) -> Result<process::Command, Failed> {

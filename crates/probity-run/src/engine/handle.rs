@@ -631,6 +631,10 @@ fn sum(one: Option<f64>, other: Option<f64>) -> Option<f64> {
 }
 
 pub(crate) fn put(cache: &dyn Answers, kept: CacheKind, key: InputDigest, reply: &Reply) {
+    // What could not be looked at may be seen the next time.
+    if matches!(reply.left_behind.as_deref(), Some(Err(_))) {
+        return;
+    }
     // One that could not be written down is asked for again.
     if let Ok(text) = serde_json::to_string(reply) {
         cache.put(kept, key, &text);

@@ -97,7 +97,11 @@ impl Kind for Agent {
             let message = "an agent writes its files itself: there is no `file` for its reply";
             problem(&["execution", "file"], message.to_owned())
         });
-        beyond.chain(worlds).chain(file).collect()
+        let left = execution.filter(|it| it.left_behind).map(|_| {
+            let message = "the world that an agent leaves behind is judged without `left_behind`";
+            problem(&["execution", "left_behind"], message.to_owned())
+        });
+        beyond.chain(worlds).chain(file).chain(left).collect()
     }
 
     fn calls(&self, case: &TestCase) -> Calls {

@@ -6,10 +6,11 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use probity_core::{
     case::TestCase,
-    criteria::{Asks, Assertion},
+    criteria::{Asks, Assertion, CriteriaProblem},
     details::Trouble,
     execution::{EffectFound, EffectVerdict, Executed},
     kind::{KindSpec, RunnerKind},
+    located::Step,
     record::{Aborted, InputDigest},
     request::{Message, Request},
 };
@@ -32,6 +33,10 @@ impl Kind for Respond {
         RunnerKind::Respond.spec()
     }
 
+    fn check(&self, case: &TestCase) -> Vec<CriteriaProblem> {
+        one_world(case)
+    }
+
     /// Each turn sends what was said before once more. Answers are not known beforehand.
     fn sent_bytes(&self, case: &TestCase, filled: Option<&Request>) -> u64 {
         let first = filled.map_or(0, Request::bytes);
@@ -43,6 +48,33 @@ impl Kind for Respond {
         });
         first + sent.sum::<u64>()
     }
+}
+
+/// What is wrong with a case about a world that is left behind: each call of a program has one world of its own.
+pub(super) fn one_world(case: &TestCase) -> Vec<CriteriaProblem> {
+    let Some(execution) = case.execution.as_ref().filter(|it| it.left_behind) else {
+        return Vec::new();
+    };
+    let wrong = [
+        ("file", execution.file.is_some(), "the program writes its files itself"),
+        ("worlds", execution.worlds.len() > 1, "the program works in one world"),
+        (
+            "left_behind",
+            !case.conversation.is_one_question(),
+            "each call has a world of its own, and a conversation has several",
+        ),
+    ];
+    let wrong = wrong.into_iter().filter(|(_, is_wrong, _)| *is_wrong);
+    let problem = |(key, _, why): (&'static str, bool, &str)| CriteriaProblem {
+        path: vec![Step::Key("execution"), Step::Key(key)],
+        code: "bad-case",
+        message: match key {
+            "left_behind" => format!("`left_behind` goes with one question: {why}"),
+            _ => format!("`{key}` does not go with `left_behind`: {why}"),
+        },
+        help: None,
+    };
+    wrong.map(problem).collect()
 }
 
 /// One answer for each turn, one judgement for each rubric, and the texts that are compared.
@@ -164,11 +196,13 @@ pub(super) fn input_of(asking: &Asking<'_>) -> InputDigest {
 async fn answer(work: &Answer, case: Prepared, mut handle: Handle) -> Result<Ended, Aborted> {
     let Answer { further, vars, user } = work;
     let talk = talk::Talk { case: &case, further, vars, user: user.as_deref() };
-    let reply = match talk.hold(&mut handle).await {
+    let mut reply = match talk.hold(&mut handle).await {
         Ok(reply) => reply,
         Err(unanswered) => return failed(case, None, handle, unanswered),
     };
-    judge(case, handle, Worked { reply, unfinished: None, executed: None }).await
+    let call = case.case.execution.as_ref().and_then(|it| it.after_program());
+    let executed = handle.note_left(call, reply.left_behind.take().map(|it| *it));
+    judge(case, handle, Worked { reply, unfinished: None, executed }).await
 }
 
 /// What the work on a case came to.

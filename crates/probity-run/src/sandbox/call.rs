@@ -31,7 +31,7 @@ impl Ground {
             ..Executed::default()
         };
         for world in &call.worlds {
-            let prepared = self.prepare(sandbox, world, call)?;
+            let prepared = self.prepare(sandbox, world_of(world)?, call)?;
             let came = in_world(sandbox, &prepared, call)
                 .map_err(|why| format!("in the world `{}`: {why}", prepared.name))?;
             executed.worlds.push(came);
@@ -42,14 +42,31 @@ impl Ground {
         Ok(executed)
     }
 
+    /// Executes a call in a world in which somebody was at work.
+    pub(super) fn execute_after(
+        &self,
+        session: &mut Session<'_>,
+        prepared: &Prepared,
+        call: &ExecutionCall,
+        before: Before,
+    ) -> Result<Executed, String> {
+        let world = execute_in(session, prepared, call, before)?;
+        let sandbox = self.open()?;
+        Ok(Executed {
+            call: call.digest(),
+            means: sandbox.means().to_string(),
+            tools: self.versions.of(&call.command, sandbox, prepared),
+            worlds: vec![world],
+        })
+    }
+
     /// A world with what the case puts into it.
     pub(super) fn prepare(
         &self,
         sandbox: &Sandbox,
-        world: &WorldRef,
+        mut world: World,
         call: &ExecutionCall,
     ) -> Result<Prepared, String> {
-        let mut world = world_of(world)?;
         let is_own = !call.files.is_empty() || call.setup.is_some();
         furnish(&mut world, call);
         let folder = if is_own { self.folder_of_cases()? } else { &self.cache };
@@ -151,7 +168,7 @@ fn write(
     }
 }
 
-fn record(
+pub(super) fn record(
     prepared: &Prepared,
     came: Execution,
     paths: BTreeMap<String, PathFound>,

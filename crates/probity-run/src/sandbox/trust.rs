@@ -35,8 +35,8 @@ pub(super) fn forged(left: &[Change]) -> Option<String> {
     found.map(|it| it.path.clone())
 }
 
-/// What a command is started with: directories of programs to which the model has added come last, and Python does not look
-/// for modules in the home directory.
+/// What a command is started with: the variables of the world and no others. Directories of programs to which the model has
+/// added come last, and Python does not look for modules in the home directory.
 pub(super) fn surroundings(prepared: &Prepared, left: &[Change]) -> Vec<String> {
     let path = prepared.variables.get("PATH").map_or("/usr/bin:/bin", String::as_str);
     let is_touched = |directory: &&str| {
@@ -44,11 +44,10 @@ pub(super) fn surroundings(prepared: &Prepared, left: &[Change]) -> Vec<String> 
     };
     let (touched, own): (Vec<&str>, Vec<&str>) = path.split(':').partition(is_touched);
     let path: Vec<&str> = own.into_iter().chain(touched).collect();
-    vec![
-        "/usr/bin/env".to_owned(),
-        format!("PATH={}", path.join(":")),
-        "PYTHONNOUSERSITE=1".to_owned(),
-    ]
+    let own = prepared.variables.iter().filter(|it| it.0 != "PATH");
+    let own = own.map(|(name, value)| format!("{name}={value}"));
+    let start = ["/usr/bin/env".to_owned(), "-i".to_owned(), format!("PATH={}", path.join(":"))];
+    start.into_iter().chain(own).chain(["PYTHONNOUSERSITE=1".to_owned()]).collect()
 }
 
 fn is_below(path: &str, above: &str) -> bool {
@@ -97,7 +96,7 @@ mod tests {
             variables: BTreeMap::from([("PATH".to_owned(), "/opt/bin:/usr/bin".to_owned())]),
             processes: Vec::new(),
         };
-        let path = |left: &[Change]| surroundings(&prepared, left)[1].clone();
+        let path = |left: &[Change]| surroundings(&prepared, left)[2].clone();
         assert_eq!(path(&[]), "PATH=/opt/bin:/usr/bin");
         assert_eq!(path(&[made("/opt/bin/wc")]), "PATH=/usr/bin:/opt/bin");
     }

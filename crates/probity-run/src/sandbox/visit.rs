@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 use super::{
     Ground,
-    call::{Before, execute_in},
+    call::{Before, world_of},
 };
 
 /// A world in which commands find what the ones before them left. It has a thread of its own, since each of them takes its
@@ -98,7 +98,7 @@ impl Drop for Visit {
 fn enter<'g>(ground: &'g Ground, call: &ExecutionCall) -> Result<(Prepared, Session<'g>), String> {
     let sandbox = ground.open()?;
     let world = call.worlds.first().ok_or("there is no world to enter")?;
-    let prepared = ground.prepare(sandbox, world, call)?;
+    let prepared = ground.prepare(sandbox, world_of(world)?, call)?;
     let session = sandbox.enter(&prepared).map_err(|failure| failure.to_string())?;
     Ok((prepared, session))
 }
@@ -130,24 +130,13 @@ impl Place<'_> {
             }
             Wish::Judge { call, waiting } => {
                 let before = Before { left: Some(left.clone()), ..Before::default() };
-                drop(waiting.send(self.judge(&call, before, session)));
+                drop(waiting.send(self.ground.execute_after(
+                    session,
+                    self.prepared,
+                    &call,
+                    before,
+                )));
             }
         }
-    }
-
-    fn judge(
-        &self,
-        call: &ExecutionCall,
-        before: Before,
-        session: &mut Session<'_>,
-    ) -> Result<Executed, String> {
-        let world = execute_in(session, self.prepared, call, before)?;
-        let sandbox = self.ground.open()?;
-        Ok(Executed {
-            call: call.digest(),
-            means: sandbox.means().to_string(),
-            tools: self.ground.versions.of(&call.command, sandbox, self.prepared),
-            worlds: vec![world],
-        })
     }
 }

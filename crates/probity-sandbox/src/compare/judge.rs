@@ -12,7 +12,11 @@ use probity_shell::{
     internal::{mentions::Mentions, output::Promise},
 };
 
-use super::{Effect, Leniency, Outcome, Verdict, compare, hindered, likeness, quiet, stdout};
+use super::{
+    Effect, Leniency, Outcome, Verdict, compare, hindered,
+    kept::{Grounds, Kept},
+    likeness, quiet, stdout,
+};
 use crate::{
     Command, Execution, Limits, Sandbox, World,
     world::{Prepared, builtin, fresh_folder, plant, remove},
@@ -38,6 +42,8 @@ pub struct Judge<'j> {
     pub limits: Limits,
     /// The time that ages in worlds are counted from.
     pub now: SystemTime,
+    /// Whether judgements of earlier processes are used, and new ones kept for later ones.
+    pub keeps: bool,
 }
 
 /// Why nothing could be judged.
@@ -96,6 +102,13 @@ impl Pair<'_> {
     }
 }
 
+/// A pair, the worlds made for it, and where these are put.
+struct Running<'r> {
+    pair: &'r Pair<'r>,
+    worlds: &'r [World],
+    place: &'r Path,
+}
+
 /// A world and what it is to the pair.
 #[derive(Clone, Copy)]
 struct Setting<'s> {
@@ -139,14 +152,42 @@ impl Judge<'_> {
             leniency,
             mentions: &mentions,
         };
+        let worlds = plant::worlds(&mentions);
+        let grounds = Grounds {
+            texts: [left.source, right.source],
+            commands: &pair.commands,
+            programs: &mentions.programs,
+            worlds: &worlds,
+            limits: &self.limits,
+            means: self.sandbox.means().to_string(),
+        };
+        let kept = Kept::new(self.cache, self.now);
+        let name = if self.keeps { grounds.name() } else { None };
+        if let Some(known) = name.as_deref().and_then(|it| kept.get(it)) {
+            return Ok(known);
+        }
+        let effect = self.find_out(&pair, &worlds, &commands)?;
+        if let Some(name) = name.filter(|_| effect.is_lasting) {
+            kept.put(&name, &effect);
+        }
+        Ok(effect)
+    }
+
+    fn find_out(
+        &self,
+        pair: &Pair<'_>,
+        worlds: &[World],
+        commands: &dyn Fn(&str) -> [Command; 2],
+    ) -> Result<Effect, JudgeError> {
         let place = fresh_folder(self.cache, "planted").map_err(|source| JudgeError::Folder {
             path: self.cache.display().to_string(),
             source,
         })?;
         let mut shown = Shown::default();
-        let decided = self.run(&pair, &place, &mut shown).and_then(|decided| match decided {
+        let run = Running { pair, worlds, place: &place };
+        let decided = self.run(&run, &mut shown).and_then(|decided| match decided {
             None if shown.agreed.is_empty() && shown.caveat.is_none() => {
-                quiet::ask(self, &place, &commands, &pair, &mut shown)
+                quiet::ask(self, &place, commands, pair, &mut shown)
             }
             decided => Ok(decided),
         });
@@ -156,13 +197,12 @@ impl Judge<'_> {
 
     fn run(
         &self,
-        pair: &Pair<'_>,
-        place: &Path,
+        Running { pair, worlds, place }: &Running<'_>,
         shown: &mut Shown,
     ) -> Result<Option<Effect>, JudgeError> {
         let start = Instant::now();
-        for world in plant::worlds(pair.mentions) {
-            if let Some(effect) = self.made(pair, &world, place, shown)? {
+        for world in *worlds {
+            if let Some(effect) = self.made(pair, world, place, shown)? {
                 return Ok(Some(effect));
             }
         }
@@ -247,6 +287,7 @@ impl Judge<'_> {
                     verdict: Verdict::Different,
                     world: Some(name),
                     difference: Some(difference),
+                    is_lasting: true,
                     ..effect(reason, std::mem::take(shown))
                 }));
             }
@@ -323,8 +364,10 @@ const UNSTEADY: &str = "it does not do the same twice";
 /// What it comes to that no world showed a difference.
 fn conclusion(shown: Shown) -> Effect {
     let Some(world) = shown.agreed.first().cloned() else {
-        return unknown("neither did anything in any world", shown);
+        let is_lasting = shown.untried == 0;
+        return Effect { is_lasting, ..unknown("neither did anything in any world", shown) };
     };
+    let is_lasting = shown.untried == 0;
     let mut reason = format!(
         "they did the same in {} worlds, and nothing in {}",
         shown.agreed.len(),
@@ -337,6 +380,7 @@ fn conclusion(shown: Shown) -> Effect {
         verdict: Verdict::SameEffect,
         world: Some(world),
         likeness: Some(1.0),
+        is_lasting,
         ..effect(reason, shown)
     }
 }
@@ -386,6 +430,7 @@ fn effect(reason: String, shown: Shown) -> Effect {
         likeness: mean(&likeness),
         agreed,
         silent,
+        is_lasting: false,
     }
 }
 

@@ -1,8 +1,9 @@
 //! Worlds made for commands: what they talk about is there, with near misses beside it.
 //!
-//! Four worlds are made of one list of mentions. In `planted` the sources exist and the targets do not. In
+//! Up to six worlds are made of one list of mentions. In `planted` the sources exist and the targets do not. In
 //! `planted-again` the targets exist as well, the files have other contents and the user is one who is mentioned. In
-//! `planted-near` there are near misses only. In `planted-odd` names have blanks and quotes.
+//! `planted-near` there are near misses only. In `planted-odd` names have blanks and quotes. In `planted-short` files that are
+//! mentioned by their paths have two lines, the last without a line end, and in `planted-empty` they have none.
 
 mod glob;
 mod population;
@@ -65,10 +66,33 @@ pub(crate) enum Variant {
     Again,
     Near,
     Odd,
+    Short,
+    Empty,
 }
 
 impl Variant {
-    const ALL: [Self; 4] = [Self::First, Self::Again, Self::Near, Self::Odd];
+    const ALL: [Self; 6] =
+        [Self::First, Self::Again, Self::Near, Self::Odd, Self::Short, Self::Empty];
+
+    /// Whether it tells anything of commands with these mentions.
+    fn is_telling(self, mentions: &Mentions) -> bool {
+        let reads_files =
+            || mentions.paths.values().any(|role| matches!(role, Role::File | Role::Any));
+        match self {
+            Self::First | Self::Again | Self::Near | Self::Odd => true,
+            Self::Short | Self::Empty => reads_files(),
+        }
+    }
+
+    /// Whether what only this world shows is a caveat.
+    fn is_odd(self, mentions: &Mentions) -> bool {
+        match self {
+            Self::First | Self::Again => false,
+            Self::Near | Self::Odd | Self::Short => true,
+            // Who asks whether something is empty takes it for a thing that happens.
+            Self::Empty => !mentions.emptiness,
+        }
+    }
 
     fn name(self) -> &'static str {
         match self {
@@ -76,6 +100,8 @@ impl Variant {
             Self::Again => "planted-again",
             Self::Near => "planted-near",
             Self::Odd => "planted-odd",
+            Self::Short => "planted-short",
+            Self::Empty => "planted-empty",
         }
     }
 
@@ -85,13 +111,16 @@ impl Variant {
             Self::Again => 1,
             Self::Near => 2,
             Self::Odd => 3,
+            Self::Short => 4,
+            Self::Empty => 5,
         }
     }
 }
 
 /// Worlds in which commands with these mentions have something to do.
 pub fn worlds(mentions: &Mentions) -> Vec<World> {
-    Variant::ALL.into_iter().map(|it| world(mentions, it)).collect()
+    let telling = Variant::ALL.into_iter().filter(|it| it.is_telling(mentions));
+    telling.map(|it| world(mentions, it)).collect()
 }
 
 /// The positional parameters that the mentions take for granted.
@@ -168,14 +197,16 @@ fn world(mentions: &Mentions, variant: Variant) -> World {
     if variant == Variant::Again {
         planter.others_of_lists();
     }
-    planter.populations();
+    if !matches!(variant, Variant::Short | Variant::Empty) {
+        planter.populations();
+    }
     let processes = planter.processes();
     let Planter { directory, mut files, .. } = planter;
     fit(&mut files);
     World {
         name: variant.name().to_owned(),
         about: "Made for the commands that are compared".to_owned(),
-        odd: matches!(variant, Variant::Near | Variant::Odd),
+        odd: variant.is_odd(mentions),
         users: (1001..).zip(users).map(|(id, name)| User { name: name.clone(), id }).collect(),
         groups: (2001..)
             .zip(groups)
@@ -194,7 +225,9 @@ fn world(mentions: &Mentions, variant: Variant) -> World {
 fn variables_of(mentions: &Mentions, variant: Variant) -> BTreeMap<String, String> {
     let mut all = match variant {
         Variant::Again => telling_variables(mentions),
-        Variant::First | Variant::Near | Variant::Odd => variables(mentions),
+        Variant::First | Variant::Near | Variant::Odd | Variant::Short | Variant::Empty => {
+            variables(mentions)
+        }
     };
     let mut set = |name: &str, value: &str| drop(all.insert(name.to_owned(), value.to_owned()));
     if variant == Variant::Again {
@@ -241,7 +274,7 @@ struct Planter<'m> {
 impl Planter<'_> {
     /// Whether targets are absent.
     fn is_first(&self) -> bool {
-        matches!(self.variant, Variant::First | Variant::Odd)
+        !matches!(self.variant, Variant::Again | Variant::Near)
     }
 
     /// The path in the world, if something can be planted there.
@@ -284,7 +317,10 @@ impl Planter<'_> {
                 continue;
             }
             let instances = match glob::is_pattern(path) {
-                true if self.variant == Variant::Odd => glob::odd(path),
+                true if self.variant == Variant::Odd => glob::odd_operands(path),
+                true if self.variant == Variant::Short => glob::dashed(path),
+                // A pattern that the shell replaces with what matches is left as it is there.
+                true if self.variant == Variant::Empty => Vec::new(),
                 true => glob::matching(path),
                 false => vec![path.clone()],
             };
@@ -325,7 +361,13 @@ impl Planter<'_> {
     /// A file with what its name promises.
     fn named_file(&self, path: String, seed: usize) -> File {
         let sorted = self.variant == Variant::Again;
-        let plain = self.texts.content(seed, sorted);
+        let plain = match self.variant {
+            Variant::Empty => return File::new(path, Content::Bytes(Vec::new())),
+            Variant::Short => text::shortened(&self.texts.content(seed, sorted)),
+            Variant::First | Variant::Again | Variant::Near | Variant::Odd => {
+                self.texts.content(seed, sorted)
+            }
+        };
         let (content, mode) = typed(&path, plain);
         let age = i64::try_from(seed % 5 + 1).unwrap_or(1) * 86_400;
         File { mode, age: Some(age), ..File::new(path, content) }

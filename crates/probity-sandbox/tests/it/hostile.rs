@@ -220,6 +220,112 @@ const COMMANDS: &[(&str, &str, Must)] = &[
         "nice -n -20 true; chrt -f 99 sh -c 'while :; do :; done'; renice -n -20 $$ ; echo done",
         Ends,
     ),
+    (
+        "namespaces by clone3",
+        "perl -e 'my $a = pack(q(Q8), 0x10000000, 0, 0, 0, 17, 0, 0, 0); print syscall(435, $a, 64)'",
+        Say("-1"),
+    ),
+    ("another machine", "perl -e 'print syscall(135, 8)'", BeRefused("personality")),
+    (
+        "trees of mounts",
+        "perl -e 'my $p = qq(/usr\\0); syscall(428, -100, $p, 1); syscall(429, -100, $p, -100, $p, 0)'",
+        BeRefused("open_tree"),
+    ),
+    (
+        "a new file system",
+        "perl -e 'my $p = qq(tmpfs\\0); syscall(430, $p, 0)'",
+        BeRefused("fsopen"),
+    ),
+    (
+        "typing into a terminal",
+        "perl -e 'my $c = q(x); for (0..2) { open(my $f, qq(+<&=$_)) or next; ioctl($f, 0x5412, $c) }'",
+        BeRefused("ioctl"),
+    ),
+    (
+        "descriptors that leaked",
+        "for f in /proc/self/fd/*; do readlink $f; done | grep -v -e pipe -e /dev/null -e /proc",
+        Say(""),
+    ),
+    (
+        "a way up",
+        "perl -e 'my $p = qq(../../../../../..$HOST\\0); my $h = pack(q(QQQ), 0, 0, 0); print syscall(437, -100, $p, $h, 24)'; cat /proc/self/root/..$HOST",
+        Say("-1"),
+    ),
+    (
+        "pipes where files are looked for",
+        "mkfifo p; ln -s p l; exec 3<> p; chmod 000 p; echo done",
+        Say("done\n"),
+    ),
+    (
+        "names that break lists",
+        "printf x > $'a\\e[31m\\nb'; mkdir $'\\xff\\xfe'; printf y > $'\\xff\\xfe/\\x01'; ln -s $'\\n' $'l\\r'",
+        AtMost(4),
+    ),
+    (
+        "links that lead in circles",
+        "ln -s x y; ln -s y x; ln -s . s; cat s/s/s/s/x; find -L . > /dev/null",
+        AtMost(3),
+    ),
+    (
+        "marks of the overlay",
+        "mkdir d; echo x > d/f; perl -e 'my ($p, $v) = (qq(d\\0), q(y)); for my $n (qw(user trusted)) { my $m = qq($n.overlay.opaque\\0); syscall(188, $p, $m, $v, 1, 0) }'; mv d e; ls e",
+        Say("f\n"),
+    ),
+    (
+        "marks of what is gone",
+        "perl -e 'my ($a, $b) = (qq(a\\0), qq(b\\0)); syscall(316, -100, $a, -100, $b, 4)'; mknod b c 0 0; cat a",
+        Say("a\n"),
+    ),
+    (
+        "clocks and events",
+        "perl -e 'for (1..500) { syscall(283, 1, 0); syscall(284, 0, 0) } print q(done)'",
+        Say("done"),
+    ),
+    (
+        "watching the host",
+        "perl -e 'my $i = syscall(253); my $p = qq(/usr\\0); for (1..20000) { syscall(254, $i, $p, 0xfff) } print q(done)'",
+        Say("done"),
+    ),
+    (
+        "full pipes",
+        "perl -e 'my @p; while (pipe(my $r, my $w)) { push @p, $r, $w; fcntl($w, 1031, 1 << 20); fcntl($w, 4, 2048); syswrite($w, q(x) x (1 << 20)) } print @p < 300 ? q(few) : q(many)'",
+        Say("few"),
+    ),
+    (
+        "a network of its own",
+        "ip link set lo up; exec 3<> /dev/tcp/127.0.0.1/PORT && echo in",
+        Say(""),
+    ),
+    (
+        "sockets of the kernel",
+        "perl -e 'syscall(41, $_, 3, 0) for (38, 15, 29, 31, 44)'",
+        BeRefused("socket"),
+    ),
+    (
+        "signals for the first process",
+        "perl -e 'my $p = syscall(434, 1, 0); syscall(424, $p, 9, 0, 0)'; kill -9 1; kill -SEGV 1; echo alive",
+        Say("alive\n"),
+    ),
+    (
+        "higher limits",
+        "ulimit -n 100000; ulimit -u unlimited; ulimit -f unlimited; prlimit --pid $$ --fsize=unlimited; head -c 40M /dev/zero > f; test $(stat -c %s f) -le 16777216 && echo held",
+        Say("held\n"),
+    ),
+    (
+        "dying while others write",
+        "(while :; do echo x >> f; done) & (while :; do mv f g; mv g f; done) & sleep 0.2; kill -9 $$",
+        Ends,
+    ),
+    (
+        "running away by forking",
+        "perl -e 'while (1) { my $p = fork; if (defined $p && !$p) { setpgrp; next } exit if defined $p }'; echo done",
+        Ends,
+    ),
+    (
+        "accounts, quotas, ports",
+        "perl -e 'my $p = qq(x\\0); for my $n (179, 163, 103, 172, 173, 155, 167, 169, 246, 320) { syscall($n, $p, 0, 0, 0) }'",
+        BeRefused("iopl"),
+    ),
 ];
 
 #[test]

@@ -6,7 +6,10 @@ use std::{collections::BTreeMap, sync::LazyLock};
 
 use serde::Deserialize;
 
-use crate::canonical::{CommandForm, Compound, Form, Token, TokenKind};
+use crate::{
+    canonical::{CommandForm, Compound, Form, Token, TokenKind},
+    field,
+};
 
 const QUIET: &str = "2> /dev/null";
 
@@ -62,7 +65,30 @@ fn is_slight(program: &str, option: &str) -> bool {
 fn plain(word: &str) -> String {
     let bare = word.replace("\"${", "${").replace("}\"", "}");
     let path = bare.trim_end_matches('/');
+    let path = path.strip_prefix("./").filter(|it| !it.is_empty()).unwrap_or(path);
     if path.is_empty() { bare } else { path.to_owned() }
+}
+
+/// Programs that write what their words say, whatever else there is.
+const CONSTANT: &[&str] =
+    &["basename", "dirname", "echo", "expr", "factor", "false", "printf", "seq", "true"];
+
+/// Whether a form does the same everywhere, so that one execution says all about it.
+pub(super) fn is_constant(form: &Form) -> bool {
+    match form {
+        Form::Command(it) => {
+            let CommandForm { assignments, tokens, redirects, known } = &**it;
+            let programs = tokens.iter().filter(|it| it.kind == TokenKind::Program);
+            let mut programs = programs.map(Token::display);
+            let is_plain = |it: &Token| field::is_literal(&it.text);
+            *known
+                && assignments.is_empty()
+                && redirects.is_empty()
+                && programs.all(|it| CONSTANT.contains(&&*it))
+                && tokens.iter().all(is_plain)
+        }
+        Form::Compound(_) | Form::Text(_) => false,
+    }
 }
 
 #[derive(Deserialize)]

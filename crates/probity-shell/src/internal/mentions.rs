@@ -45,6 +45,8 @@ pub struct Mentions {
     pub kinds: BTreeSet<char>,
     /// Whether the directory where the command starts matters.
     pub here: bool,
+    /// Whether it is asked if something is empty.
+    pub emptiness: bool,
 }
 
 /// What a path is to a command. If it is several things, the greatest counts.
@@ -109,6 +111,7 @@ impl Mentions {
             processes,
             kinds,
             here,
+            emptiness,
         } = other;
         self.programs.extend(programs);
         paths.into_iter().for_each(|(path, role)| self.path(&path, role));
@@ -125,6 +128,7 @@ impl Mentions {
         self.processes.extend(processes);
         self.kinds.extend(kinds);
         self.here |= here;
+        self.emptiness |= emptiness;
         self
     }
 

@@ -104,6 +104,10 @@ pub(crate) struct CheckCommandArgs {
     #[arg(long)]
     pub(crate) execute: bool,
 
+    /// Run them even if it is known from earlier what they do, and keep nothing
+    #[arg(long)]
+    pub(crate) no_cache: bool,
+
     /// How much risk is accepted [default: that of the suite file, else moderate]
     #[arg(long, value_enum)]
     pub(crate) level: Option<SafetyLevelArg>,

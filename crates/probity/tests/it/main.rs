@@ -46,6 +46,7 @@ mod made_ids;
 mod metrics;
 mod model;
 mod only_vars;
+mod pairs;
 mod pipes;
 mod project;
 mod replies;

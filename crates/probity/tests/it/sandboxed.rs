@@ -95,6 +95,118 @@ echo evil 2> /dev/null >> "$0" || echo read-only"#,
     assert!(shut.accept().is_err(), "somebody came");
 }
 
+/// A suite with one case about the world that a program leaves behind.
+fn left_behind(backend: &str, execution: &Value) -> Project {
+    let suite = format!(
+        "[backends.b]\n{backend}\n[[runners]]\nname = \"r\"\ndataset = \"cases.jsonl\"\n[retry]\nmax_retries = 0\n"
+    );
+    let case = json!({ "id": "case", "prompt": "work", "execution": execution });
+    Project::new().lines("cases.jsonl", &[case]).file("probity.toml", suite)
+}
+
+/// The execution that was recorded in a role.
+fn recorded(case: &Value, role: &str) -> Value {
+    let asked = case["asked"].as_array().unwrap().iter().find(|it| it["role"] == role);
+    let asked = asked.unwrap_or_else(|| panic!("{case}"));
+    serde_json::from_str(asked["reply"].as_str().unwrap_or_else(|| panic!("{asked}"))).unwrap()
+}
+
+fn scores(case: &Value) -> Vec<(String, bool)> {
+    let scores = case["classification"]["scores"].as_array();
+    let scores = scores.unwrap_or_else(|| panic!("{case}"));
+    let one = |it: &Value| (it["name"].as_str().unwrap().to_owned(), it["passed"] == true);
+    scores.iter().map(one).collect()
+}
+
+const WORK: &str = r#"cat > asked; cat notes.txt >> asked; chmod 640 asked; rm old.txt
+mkdir -p /opt/bin; printf '#!/bin/sh\necho 99\n' > /opt/bin/wc; chmod 755 /opt/bin/wc; echo done"#;
+
+#[test]
+fn what_a_program_leaves_behind_is_judged_and_judged_again() {
+    let tool = Tool::new(WORK);
+    let backend = format!(
+        "kind = \"command\"\ncommand = [\"{}\"]\nenv = [\"STAND_IN_KEY\"]\nsandbox = {{ world = \"texts\" }}",
+        tool.path().display()
+    );
+    let execution = |content: &str| {
+        json!({
+            "left_behind": true,
+            "files": { "notes.txt": "known\n", "old.txt": "old\n" },
+            // It sees the variables of the world, and its own programs before those of the program.
+            "run": "wc -l < asked; echo \"key: $STAND_IN_KEY\"; pwd",
+            "stdout": "1\nkey: \n/home/ada/texts",
+            "paths": {
+                "asked": { "state": "created", "mode": "640", "content": [{ "type": "contains", "value": content }] },
+                "old.txt": "absent", "notes.txt": "unchanged", "short.txt": "unchanged",
+            },
+            "unchanged": ["words"],
+        })
+    };
+    let project = left_behind(&backend, &execution("known"));
+    let (ran, case) = run(&project);
+    assert_eq!(case["verdict"], "pass", "{case} {}", ran.err);
+    assert_eq!(scores(&case).len(), 7, "{case}");
+    let executed = recorded(&case, "execution");
+    let world = &executed["worlds"][0];
+    assert_eq!(world["world"], "texts", "{executed}");
+    assert_eq!(world["paths"]["asked"]["path"], "/home/ada/texts/asked", "{executed}");
+
+    let wrong = left_behind(&backend, &execution("unknown"));
+    let (_, case) = run(&wrong);
+    assert_eq!(case["verdict"], "fail", "{case}");
+    let failed: Vec<String> = scores(&case).into_iter().filter(|it| !it.1).map(|it| it.0).collect();
+    assert_eq!(failed, ["path asked"], "{case}");
+
+    // What was recorded is judged again, and nothing is executed for it.
+    fs::remove_file(tool.path()).unwrap();
+    let case = json!({ "id": "case", "prompt": "work", "execution": execution("work") });
+    let wrong = wrong.lines("cases.jsonl", &[case]);
+    let output = wrong.run(&["rescore"]);
+    let again = stored(&wrong).into_iter().next().unwrap();
+    assert_eq!(again["verdict"], "pass", "{again} {}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn what_a_program_leaves_behind_is_recorded_where_no_case_asks_for_it() {
+    let tool = Tool::new("cat > asked; echo done");
+    let backend =
+        format!("kind = \"command\"\ncommand = [\"{}\"]\nsandbox = true", tool.path().display());
+    let (_, case) = run(&project(&backend, "work"));
+    let left = recorded(&case, "left behind");
+    let changes = left["worlds"][0]["changes"].as_array().unwrap();
+    assert_eq!(changes.len(), 1, "{left}");
+    assert_eq!(changes[0]["path"], "/home/ada/nothing/asked", "{left}");
+    assert!(changes[0].get("before").is_none_or(Value::is_null), "{left}");
+}
+
+#[test]
+fn a_program_that_forges_what_others_depend_on_proves_nothing() {
+    let tool = Tool::new("rm /lib64; mkdir /lib64 2> /dev/null; echo x > out; echo done");
+    let backend =
+        format!("kind = \"command\"\ncommand = [\"{}\"]\nsandbox = true", tool.path().display());
+    let execution = json!({ "left_behind": true, "run": "true", "paths": { "out": "created" } });
+    let (_, case) = run(&left_behind(&backend, &execution));
+    assert_ne!(case["verdict"], "pass", "{case}");
+}
+
+#[test]
+fn without_a_world_that_is_left_behind_nothing_is_judged() {
+    let execution = json!({ "left_behind": true, "paths": { "out": "created" } });
+    let (_, case) = run(&left_behind("kind = \"echo\"", &execution));
+    assert_eq!(case["verdict"], "undecided", "{case}");
+    assert!(case.to_string().contains("it is no program in the sandbox"), "{case}");
+    for (more, why) in [
+        (json!({ "file": "a", "run": "sh a" }), "`file` does not go with `left_behind`"),
+        (json!({ "worlds": ["texts", "empty"] }), "`worlds` does not go with `left_behind`"),
+    ] {
+        let mut execution = execution.clone();
+        execution.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let output = left_behind("kind = \"echo\"", &execution).run(&["run", "--porcelain"]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains(why), "{said}");
+    }
+}
+
 #[test]
 fn claude_in_the_sandbox_is_told_the_way_to_its_api() {
     let server = FakeServer::start(Script::default());

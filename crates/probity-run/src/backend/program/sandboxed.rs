@@ -12,18 +12,19 @@ use std::{
     time::Duration,
 };
 
-use probity_core::execution::WorldRef;
+use probity_core::execution::{Executed, ExecutionCall, WorldRef};
 
 use probity_load::suite::{BackendConfig, HostPort, SandboxedProgram};
 use probity_sandbox::{
     Address, Command, Execution, Failure, Gateway, Limits, Openings, Stopper, World, execution,
+    world::Prepared,
 };
 
 use super::{ProgramError, Surroundings, Tool, environment};
 use crate::{
     backend::address,
     process::{self, Count, End, Finished, NoProgram, Stdin},
-    sandbox::{Ground, world_of},
+    sandbox::{Ground, Left, world_of},
 };
 
 /// The world of a program whose suite names none.
@@ -38,7 +39,12 @@ pub(super) struct Sandboxed {
     ground: Arc<Ground>,
     world: World,
     openings: Openings,
+    /// What the files are called that it keeps for itself.
+    own: Option<&'static str>,
 }
+
+/// How a program ended, and what it left behind.
+type Came = (Finished, Option<Result<Executed, String>>);
 
 /// The way from a world to an API.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -73,15 +79,17 @@ impl Sandboxed {
         let openings = Openings { paths, gateway: Some(gateway) };
         let ground = Arc::new(Ground::new(&surroundings.env));
         let config = BackendConfig { base_url, ..config.clone() };
-        Ok(Some((Self { ground, world, openings }, config)))
+        Ok(Some((Self { ground, world, openings, own: own_name(tool) }, config)))
     }
 
-    /// Runs a program to its end. If the future is dropped, it is ended in the background.
+    /// Runs a program to its end, and executes in its world what is called for then. If the future is dropped, it is ended
+    /// in the background.
     pub(super) async fn run(
         &self,
         command: process::Command,
         limits: process::Limits,
-    ) -> Result<Finished, NoProgram> {
+        call: Option<ExecutionCall>,
+    ) -> Result<Came, NoProgram> {
         let process::Command { program, args, env, stdin, room } = command;
         let failed = |why: String| NoProgram::NoSandbox { path: program.clone(), why };
         let (program, own) = own_files(&program, &env).map_err(failed)?;
@@ -93,17 +101,28 @@ impl Sandboxed {
         let stop = Arc::new(Stop::default());
         let _end = EndOnDrop(Arc::clone(&stop));
         let (ground, world, count) = (Arc::clone(&self.ground), self.world.clone(), Count::up());
+        let own_name = self.own;
         let work = move || {
             let failed = |why: String| NoProgram::NoSandbox { path: program.clone(), why };
             let unused = |failure| unused(&program, failure);
-            let mut prepared = ground.tree(&world).map_err(failed)?;
-            prepared.variables = variables(prepared.variables, &env, &openings);
+            let prepared = match &call {
+                Some(call) => ground.place_of(call, &world),
+                None => ground.tree(&world),
+            };
+            let prepared = prepared.map_err(failed)?;
+            let variables = variables(prepared.variables.clone(), &env, &openings);
+            let entered = Prepared { variables, ..prepared.clone() };
             let sandbox = ground.open().map_err(failed)?;
-            let mut session = sandbox.enter_with(&prepared, &openings).map_err(unused)?;
+            let mut session = sandbox.enter_with(&entered, &openings).map_err(unused)?;
             stop.arm(session.stopper());
             let execution = session.execute(&command, None, &within(&limits)).map_err(unused)?;
+            // Of what failed nothing is judged.
+            let left = (execution.end == execution::End::Exit(0)).then(|| {
+                let left = Left { prepared: &prepared, execution: &execution, program: own_name };
+                ground.look_back(&mut session, &left, call.as_ref())
+            });
             drop((session, room, count));
-            Ok(finished(execution, limits.stdout))
+            Ok((finished(execution, limits.stdout), left))
         };
         let lost = |error| NoProgram::Lost(std::io::Error::other(error));
         tokio::task::spawn_blocking(work).await.map_err(lost)?
@@ -257,6 +276,16 @@ fn server_variable(tool: Tool) -> Option<&'static str> {
         Tool::Claude => Some("ANTHROPIC_BASE_URL"),
         Tool::Copilot => Some("COPILOT_PROVIDER_BASE_URL"),
         Tool::Codex | Tool::Command => None,
+    }
+}
+
+/// What the files of a program are called that it keeps for itself. Of others it is not known.
+fn own_name(tool: Tool) -> Option<&'static str> {
+    match tool {
+        Tool::Claude => Some("claude"),
+        Tool::Codex => Some("codex"),
+        Tool::Copilot => Some("copilot"),
+        Tool::Command => None,
     }
 }
 

@@ -1,7 +1,9 @@
 //! How a case has commands executed. No permit of a backend is held meanwhile.
 
 use probity_core::{
-    execution::{EXECUTION_ROLE, EffectCall, EffectFound, Executed, ExecutionCall, effect_role},
+    execution::{
+        EXECUTION_ROLE, EffectCall, EffectFound, Executed, ExecutionCall, LEFT_ROLE, effect_role,
+    },
     record::{Asked, Source, Usage},
     request::Request,
 };
@@ -12,6 +14,10 @@ use crate::{grade::millis, sandbox::Visit};
 
 /// Who is asked, as it is recorded.
 const SANDBOX: &str = "sandbox";
+/// What is asked of a world in which nothing more is executed.
+const LOOK: &str = "what is different now?";
+/// Why there is no world to judge.
+const NO_WORLD: &str = "the backend left no world behind: it is no program in the sandbox";
 
 impl Handle {
     /// Executes what is in the reply, and records what came of it; an error says why nothing was executed.
@@ -49,6 +55,30 @@ impl Handle {
         let stored = executed.as_ref().map(Executed::to_json);
         self.note_executed(EXECUTION_ROLE.to_owned(), command, stored, began);
         executed
+    }
+
+    /// Records what a program left behind in its world. It is what the case asks for if there is a `call`.
+    pub(crate) fn note_left(
+        &mut self,
+        call: Option<ExecutionCall>,
+        left: Option<Result<Executed, String>>,
+    ) -> Option<Result<Executed, String>> {
+        if call.is_none() && left.is_none() {
+            return None;
+        }
+        let left = left.unwrap_or_else(|| Err(NO_WORLD.to_owned()));
+        let stored = left.as_ref().map(Executed::to_json);
+        let began = Instant::now();
+        match call {
+            Some(call) => {
+                self.note_executed(EXECUTION_ROLE.to_owned(), call.command, stored, began);
+                Some(left)
+            }
+            None => {
+                self.note_executed(LEFT_ROLE.to_owned(), LOOK.to_owned(), stored, began);
+                None
+            }
+        }
     }
 
     /// Executes the command of the reply and an accepted one, and records what that shows.

@@ -4,6 +4,8 @@
 const STARS: &[&str] = &["a", "report", "B2", "c.d"];
 /// What a star stands for where careless commands stumble.
 const ODD_STARS: &[&str] = &["old report", "it's", "-n", "ü  x"];
+/// The same where a name looks like an option. Beside others it would keep many commands from getting to these.
+const DASHED_STARS: &[&str] = &["-n", "x"];
 
 /// Whether a text has a part that stands for others.
 pub(super) fn is_pattern(text: &str) -> bool {
@@ -27,6 +29,18 @@ pub(super) fn matching(pattern: &str) -> Vec<String> {
 /// Names that match and have blanks, quotes and dashes in them.
 pub(super) fn odd(pattern: &str) -> Vec<String> {
     instances(pattern, ODD_STARS)
+}
+
+/// The same without those that look like an option.
+pub(super) fn odd_operands(pattern: &str) -> Vec<String> {
+    let mut names = odd(pattern);
+    names.retain(|it| !it.starts_with('-'));
+    names
+}
+
+/// Names that match, one of which looks like an option.
+pub(super) fn dashed(pattern: &str) -> Vec<String> {
+    instances(pattern, DASHED_STARS)
 }
 
 fn instances(pattern: &str, stars: &[&str]) -> Vec<String> {

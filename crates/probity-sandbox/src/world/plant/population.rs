@@ -67,7 +67,7 @@ impl Population<'_> {
 
     fn names(&self) -> Vec<String> {
         let own = match self.variant {
-            Variant::First | Variant::Again => glob::matching,
+            Variant::First | Variant::Again | Variant::Short | Variant::Empty => glob::matching,
             Variant::Near => glob::near,
             Variant::Odd => glob::odd,
         };

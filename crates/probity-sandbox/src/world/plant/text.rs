@@ -26,8 +26,8 @@ const FILLER: &[&str] = &[
 const TELLING: &[&str] =
     &["10 lamps", "9 lamps", "100 lamps", "2K rope", "1M rope", "Lantern", "lantern", "lantern"];
 
-/// A line whose bytes are more than its characters.
-const WIDE: &str = "Größe 日本";
+/// A line whose bytes are more than its characters, with capitals that not every program knows.
+const WIDE: &str = "Größe ÄRGER 日本";
 
 /// Lines of a long text, at least.
 const LONG: usize = 130;
@@ -115,6 +115,12 @@ fn content(mentions: &Mentions, found: &[Vec<String>], seed: usize, sorted: bool
         lines.sort();
     }
     lines.join("\n") + "\n"
+}
+
+/// The first two lines that are not empty, without a line end at the end.
+pub(super) fn shortened(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().filter(|it| !it.is_empty()).take(2).collect();
+    lines.join("\n")
 }
 
 /// Texts that a pattern finds.

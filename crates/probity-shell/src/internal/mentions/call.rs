@@ -41,6 +41,10 @@ pub(super) fn read(walker: &mut Walker, name: &str, arguments: &[Field]) {
             option_value(walker, name, &option.spec.spellings, &option.spec.placeholder, value);
         }
     }
+    // What goes with all that is in it may be a directory.
+    if name == "rm" && is_recursive(&call) {
+        walker.found.kinds.insert('d');
+    }
     let syntax = syntax(name, &call);
     let scripted = call.has("-e") || call.has("-f");
     let mut first = true;
@@ -79,8 +83,12 @@ pub(super) fn read(walker: &mut Walker, name: &str, arguments: &[Field]) {
     walker.run(&command);
 }
 
+fn is_recursive(call: &Invocation<'_>) -> bool {
+    call.has("-r") || call.has("-R") || call.has("--recursive")
+}
+
 fn role(name: &str, kind: &str, call: &Invocation<'_>) -> Role {
-    let recursive = call.has("-r") || call.has("-R") || call.has("--recursive");
+    let recursive = is_recursive(call);
     match kind {
         "TARGET" => Role::Target,
         _ if MAKERS.contains(&name) => Role::Target,
@@ -136,6 +144,7 @@ fn has_extension(text: &str) -> bool {
 /// `-f x`, `x -nt y`: what stands beside an operator of `test`.
 pub(super) fn condition(walker: &mut Walker, words: &[Field]) {
     for (at, word) in words.iter().enumerate() {
+        walker.found.emptiness |= word.text == "-s";
         let role = match &*word.text {
             "-d" => Role::Directory,
             "-e" | "-L" | "-h" | "-O" | "-G" => Role::Any,

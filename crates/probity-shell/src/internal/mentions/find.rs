@@ -23,6 +23,7 @@ pub(super) fn read(walker: &mut Walker, arguments: &[Field]) {
             at += end;
             continue;
         }
+        walker.found.emptiness |= test == "-empty";
         let Some(value) = arguments.get(at).filter(|_| takes_value(test)) else { continue };
         at += 1;
         primary(walker, test, &field::display(&value.text));

@@ -29,7 +29,7 @@ use crate::{
 
 pub(super) fn run(args: &CheckCommandArgs, printer: &Printer) -> Result<Exit, Failure> {
     let shell = rules::load_shell(&args.rules, printer)?;
-    let effects = InSandbox::new();
+    let effects = InSandbox::new(args);
     let settings = Settings {
         level: args.level.map_or(shell.level(), level),
         edition: args.posix_edition.map_or(shell.edition(), edition),

@@ -5,14 +5,15 @@ use probity_run::sandbox::Ground;
 use probity_sandbox::compare::Effect;
 use probity_shell::Script;
 
-use crate::environment::Environment;
+use crate::{cli::check::CheckCommandArgs, environment::Environment};
 
 /// Executes commands. The sandbox is opened when the first pair needs it.
 pub(super) struct InSandbox(Ground);
 
 impl InSandbox {
-    pub(super) fn new() -> Self {
-        Self(Ground::new(&Environment::default().all()))
+    pub(super) fn new(args: &CheckCommandArgs) -> Self {
+        let ground = Ground::new(&Environment::default().all());
+        Self(if args.no_cache { ground.without_cache() } else { ground })
     }
 }
 

@@ -191,7 +191,9 @@ impl Context<'_> {
     /// Where commands are executed. It is opened if that is going to happen, so that everybody knows before anything is
     /// paid for what cannot be decided here.
     pub(super) fn ground(&self, scanned: &[ScannedRunner]) -> Result<Arc<Ground>, Failure> {
-        let ground = Arc::new(Ground::new(&Environment::default().all()));
+        let ground = Ground::new(&Environment::default().all());
+        let ground = if self.args.no_cache { ground.without_cache() } else { ground };
+        let ground = Arc::new(ground);
         let GradingConfig { execution, sandbox } = self.project.suite.rules.grading;
         let compares = execution != ExecutionUse::Off;
         let needs_it = |it: &&ScannedRunner| {

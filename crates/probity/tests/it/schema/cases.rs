@@ -142,6 +142,8 @@ fn a_case_satisfies_the_schema_if_and_only_if_the_loader_is_content() {
         json!({ "execution": { "unchanged": "a" } }),
         json!({ "execution": { "unchanged": [] } }),
         json!({ "execution": { "unchanged": 1 } }),
+        json!({ "execution": { "left_behind": true, "world": "texts" } }),
+        json!({ "execution": { "left_behind": "yes" } }),
         json!({ "skill": "s", "expected_skills": ["a"], "should_activate": false, "group": "g" }),
         json!({ "rubric": [{ "name": "n", "weight": 1, "description": "d" }] }),
         json!({ "rubric": [{ "name": "n", "weight": 0, "description": "d" }] }),

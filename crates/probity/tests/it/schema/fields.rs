@@ -540,7 +540,7 @@ fn a_suite_has_every_property_of_its_schema_and_the_loader_knows_them_all() {
     let executed = json!({
         "worlds": [{ "file": "w.toml", "text": "name = 'w'" }], "files": { "f": "x" }, "setup": "true",
         "file": "a", "run": "sh a", "stdin": "x", "timeout": "1s", "exit_code": 0, "stdout": "x", "stderr": "",
-        "paths": { "p": { "state": "created", "content": "x", "mode": "600" } }, "unchanged": true });
+        "paths": { "p": { "state": "created", "content": "x", "mode": "600" } }, "unchanged": true, "left_behind": false });
     let common = json!({ "backends": { "b": { "kind": "echo" } }, "grading": grading, "runners": [
         { "name": "r", "dataset": "d", "extract": case["extract"], "assert": assertions, "execution": executed },
         { "name": "s", "dataset": "d", "execution": { "world": "empty" } }] });

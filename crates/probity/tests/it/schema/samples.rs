@@ -114,6 +114,7 @@ fn execution() -> ExecutionCriteria {
         stderr: is("e"),
         paths: [(text("p"), path)].into(),
         unchanged: Some(Unchanged::Others(true)),
+        left_behind: true,
     }
 }
 
