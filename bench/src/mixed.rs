@@ -61,7 +61,9 @@ fn line(kind: Kind, at: usize) -> String {
     match kind {
         Kind::Results => result(rng, at),
         Kind::Texts => json!({ "id": at, "text": reply(rng, at) }).to_string(),
-        Kind::Json => json!({ "id": at, "text": object_in_reply(rng, at % 3 == 0) }).to_string(),
+        Kind::Json => {
+            json!({ "id": at, "text": object_in_reply(rng, at.is_multiple_of(3)) }).to_string()
+        }
         Kind::Errors => json!({ "id": at, "status": 429, "text": failure(rng, at) }).to_string(),
         Kind::Pairs => {
             let (left, right) = COMMANDS[at % COMMANDS.len()];

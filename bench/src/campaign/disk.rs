@@ -258,9 +258,9 @@ fn clock(lab: &Lab, shot: &mut Shot) -> io::Result<()> {
         format!("{what}: `latest` has {} results", stored.len())
     });
     for case in &stored {
-        let is_sane = |name: &str| match &case[name] {
-            Value::Null => true,
-            it => it.as_u64().is_some_and(|it| it <= most),
+        let is_sane = |name: &str| {
+            let value = &case[name];
+            value.is_null() || value.as_u64().is_some_and(|it| it <= most)
         };
         shot.expect(is_sane("latency_ms") && is_sane("elapsed_ms"), CODE, || {
             format!("{what}: {} and {} ms", case["latency_ms"], case["elapsed_ms"])

@@ -74,7 +74,7 @@ fn shoot(lab: &Lab, shot: &mut Shot) -> io::Result<()> {
     let role = if as_scorer { "scorer" } else { "backend" };
     let what = format!("a {role} that {name}");
     let ran = room.run(&["run", "--porcelain", "-j", "2", "--no-fail-fast"])?;
-    shot.expect(!ran.is_late && ran.took < Duration::from_secs(60), STUCK, || {
+    shot.expect(!ran.is_late && ran.took < Duration::from_mins(1), STUCK, || {
         format!("{what}: {:?}", ran.took)
     });
     shot.expect(!ran.is_crash() && ran.code != Some(2), CRASH, || {

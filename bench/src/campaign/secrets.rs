@@ -190,7 +190,7 @@ fn shoot(lab: &Lab, shot: &mut Shot) -> io::Result<()> {
 
 /// What a header can hold.
 fn header(text: &str) -> String {
-    text.chars().filter(|it| it.is_ascii_graphic()).collect()
+    text.chars().filter(char::is_ascii_graphic).collect()
 }
 
 fn files(folder: &Path) -> Vec<std::path::PathBuf> {

@@ -278,10 +278,8 @@ fn shoot(lab: &Lab, shot: &mut Shot) -> io::Result<()> {
         Attack::Always(_) | Attack::First(_) => (server.url(), None),
     };
     // What never ends has to be given up soon; nothing else may be, however busy the machine is.
-    let attempt = match case.wanted {
-        Wanted::Tried(&["timeout"]) => "700ms",
-        _ => "30s",
-    };
+    let never_ends = matches!(case.wanted, Wanted::Tried(&["timeout"]));
+    let attempt = if never_ends { "700ms" } else { "30s" };
     let room = Room::new(lab)?.with("A_KEY", "sk-of-the-vendor-0123456789");
     room.write(
         "cases.jsonl",
@@ -309,13 +307,8 @@ fn shoot(lab: &Lab, shot: &mut Shot) -> io::Result<()> {
 
 /// A redirection leads to a server that must not be asked.
 fn aimed(answer: Answer, elsewhere: &FakeServer) -> Answer {
-    match answer {
-        Answer::Redirect { status, .. } => Answer::Redirect {
-            status,
-            location: format!("{}/v1/chat/completions", elsewhere.url()),
-        },
-        other => other,
-    }
+    let Answer::Redirect { status, .. } = answer else { return answer };
+    Answer::Redirect { status, location: format!("{}/v1/chat/completions", elsewhere.url()) }
 }
 
 /// What is kept of the case.

@@ -111,7 +111,7 @@ fn without_names(text: &str) -> String {
 /// A file without what differs between runs.
 pub(in crate::campaign) fn of_file(stand: &Stand<'_>, name: &str) -> String {
     let text = stand.room.read(name);
-    let lines = || text.lines().map(|line| serde_json::from_str::<Value>(line));
+    let lines = || text.lines().map(serde_json::from_str::<Value>);
     if let Ok(value) = serde_json::from_str(&text) {
         return plain(stand, value).to_string();
     }

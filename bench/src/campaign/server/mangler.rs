@@ -174,7 +174,7 @@ fn spoil(answer: &[u8], mangle: Mangle, random: &mut Rng) -> io::Result<Vec<u8>>
     };
     head.push_str(&more);
     if let Some(length) = length {
-        head.push_str(&format!("\r\ncontent-length: {length}"));
+        head = format!("{head}\r\ncontent-length: {length}");
     }
     Ok([head.as_bytes(), b"\r\n\r\n", &body].concat())
 }

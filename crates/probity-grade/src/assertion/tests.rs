@@ -45,6 +45,7 @@ fn classified(
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a flat list of all assertions")]
 fn each_assertion_holds_and_fails_and_its_negation_does_the_opposite() {
     let schema = json!({ "type": "object", "required": ["a"] });
     for (assertion, holds, fails) in [

@@ -23,7 +23,7 @@ const FORMAT: &str = "1";
 /// Where judgements are, below the prepared worlds.
 const FOLDER: &str = "effects";
 /// A judgement is made anew after this.
-const LASTING: Duration = Duration::from_secs(7 * 86_400);
+const LASTING: Duration = Duration::from_hours(7 * 24);
 /// Judgements that are kept, at most; each takes less than 4 KiB.
 const MOST: usize = 10_000;
 /// Of how many that are written one looks at all that are there.
@@ -177,7 +177,7 @@ impl Kept {
             let Ok(changed) = entry.metadata().and_then(|it| it.modified()) else { continue };
             let path = entry.path();
             let is_draft = entry.file_name().to_string_lossy().starts_with(DRAFT);
-            let lasting = if is_draft { Duration::from_secs(3600) } else { LASTING };
+            let lasting = if is_draft { Duration::from_hours(1) } else { LASTING };
             if !self.is_fresh(&path, lasting) {
                 let _ = fs::remove_file(&path);
             } else if !is_draft {
@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(kept.get(&name), Some(effect()));
         assert_ne!(name_of(["cat b", "cat a"]).unwrap(), name);
         assert_eq!(name_of(["cat a", "cat b"]).unwrap(), name);
-        let later = Kept::new(folder.path(), now + Duration::from_secs(200 * 365 * 86_400));
+        let later = Kept::new(folder.path(), now + Duration::from_hours(200 * 365 * 24));
         assert_eq!(later.get(&name), None);
         // What was cut off, or lies under another name, is none.
         let path = folder.path().join(FOLDER).join(&name);

@@ -118,8 +118,8 @@ fn scores(case: &Value) -> Vec<(String, bool)> {
     scores.iter().map(one).collect()
 }
 
-const WORK: &str = r#"cat > asked; cat notes.txt >> asked; chmod 640 asked; rm old.txt
-mkdir -p /opt/bin; printf '#!/bin/sh\necho 99\n' > /opt/bin/wc; chmod 755 /opt/bin/wc; echo done"#;
+const WORK: &str = r"cat > asked; cat notes.txt >> asked; chmod 640 asked; rm old.txt
+mkdir -p /opt/bin; printf '#!/bin/sh\necho 99\n' > /opt/bin/wc; chmod 755 /opt/bin/wc; echo done";
 
 #[test]
 fn what_a_program_leaves_behind_is_judged_and_judged_again() {

@@ -38,7 +38,7 @@ pub(super) fn made(
             Some(value) => Some(read(kind.test, value, node, context)?),
             None => None,
         };
-        let value = markup(kind.test, written.as_ref(), node, context)?;
+        let value = markup(kind.test, written.as_ref(), node, context).ok()?;
         return Some(Assertion { value, ..Assertion::new(kind) });
     }
     let value = match written {
@@ -160,18 +160,23 @@ fn scalar_text(value: Value) -> Value {
     }
 }
 
+/// A value that is listed as not carried over.
+struct Lost;
+
 /// The value of an assertion about XML, HTML or SQL. HTML has none in promptfoo either.
 fn markup(
     test: AssertionTest,
     value: Option<&Value>,
     node: &Node,
     context: &mut Context<'_>,
-) -> Option<Option<Value>> {
-    match test {
-        AssertionTest::IsXml | AssertionTest::ContainsXml => elements(test, value, node, context),
-        AssertionTest::IsSql | AssertionTest::ContainsSql => sql(test, value, node, context),
-        _ => Some(None),
+) -> Result<Option<Value>, Lost> {
+    if matches!(test, AssertionTest::IsXml | AssertionTest::ContainsXml) {
+        return elements(test, value, node, context);
     }
+    if matches!(test, AssertionTest::IsSql | AssertionTest::ContainsSql) {
+        return sql(test, value, node, context);
+    }
+    Ok(None)
 }
 
 /// Elements that have to be there: a text, a list, or a table with `requiredElements`.
@@ -180,36 +185,36 @@ fn elements(
     value: Option<&Value>,
     node: &Node,
     context: &mut Context<'_>,
-) -> Option<Option<Value>> {
+) -> Result<Option<Value>, Lost> {
     match value {
-        None => Some(None),
-        Some(Value::Array(items)) if items.is_empty() => Some(None),
-        Some(Value::Object(fields)) if fields.is_empty() => Some(None),
-        Some(value @ Value::String(_)) => Some(Some(value.clone())),
-        Some(Value::Array(items)) => Some(Some(texts(Value::Array(items.clone())))),
+        None => Ok(None),
+        Some(Value::Array(items)) if items.is_empty() => Ok(None),
+        Some(Value::Object(fields)) if fields.is_empty() => Ok(None),
+        Some(value @ Value::String(_)) => Ok(Some(value.clone())),
+        Some(Value::Array(items)) => Ok(Some(texts(Value::Array(items.clone())))),
         Some(other) => match other.get("requiredElements") {
-            Some(Value::Array(items)) if items.is_empty() => Some(None),
-            Some(Value::Array(items)) => Some(Some(texts(Value::Array(items.clone())))),
+            Some(Value::Array(items)) if items.is_empty() => Ok(None),
+            Some(Value::Array(items)) => Ok(Some(texts(Value::Array(items.clone())))),
             _ => {
                 let what = format!("assertion `{test}` with a value that promptfoo refuses");
                 context.lost(node, what, "list the elements that have to be there");
-                None
+                Err(Lost)
             }
         },
     }
 }
 
-/// A dialect of SQL, and what may be touched. Without one, promptfoo takes MySQL.
+/// A dialect of SQL, and what may be touched. Without one, promptfoo takes `MySQL`.
 fn sql(
     test: AssertionTest,
     value: Option<&Value>,
     node: &Node,
     context: &mut Context<'_>,
-) -> Option<Option<Value>> {
+) -> Result<Option<Value>, Lost> {
     if let Some(other) = value.filter(|it| !it.is_object()) {
         let what = format!("assertion `{test}` with the value {other}, which promptfoo refuses");
         context.lost(node, what, "name the `databaseType`, `allowedTables` and `allowedColumns`");
-        return None;
+        return Err(Lost);
     }
     let field = |name: &str| value.and_then(|it| it.get(name));
     let named = field("databaseType").and_then(Value::as_str).unwrap_or("mysql").to_lowercase();
@@ -235,13 +240,13 @@ fn sql(
             Some(_) => {
                 let what = format!("`{theirs}` of assertion `{test}`, which is no list");
                 context.lost(node, what, "write a list");
-                return None;
+                return Err(Lost);
             }
         }
     }
     match made.len() {
-        1 => Some(Some(Value::from(dialect))),
-        _ => Some(Some(Value::Object(made))),
+        1 => Ok(Some(Value::from(dialect))),
+        _ => Ok(Some(Value::Object(made))),
     }
 }
 

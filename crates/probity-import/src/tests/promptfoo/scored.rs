@@ -49,11 +49,11 @@ fn values_of_markup_are_carried_over() {
 #[test]
 fn scores_of_text_and_of_calls_are_carried_over() {
     let (made, told) = assertions(
-        r#"      - { type: gleu, value: [a, b], threshold: 0.4 }
+        r"      - { type: gleu, value: [a, b], threshold: 0.4 }
       - { type: meteor, value: a, threshold: 5 }
       - { type: tool-call-f1, value: [x, y] }
       - { type: not-guardrails, config: { purpose: redteam } }
-"#,
+",
     );
     assert_eq!(
         made,
@@ -71,11 +71,11 @@ fn scores_of_text_and_of_calls_are_carried_over() {
 #[test]
 fn values_that_promptfoo_refuses_are_lost() {
     let (made, told) = assertions(
-        r#"      - { type: is-xml, value: { elements: [a] } }
+        r"      - { type: is-xml, value: { elements: [a] } }
       - { type: is-sql, value: mysql }
       - { type: is-sql, value: { allowedTables: t } }
       - { type: meteor, value: a, alpha: 0.5 }
-"#,
+",
     );
     assert_eq!(made.as_array().unwrap().len(), 1);
     for what in
