@@ -13,8 +13,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde_json::Value;
-
 use super::{
     Campaign, Shot,
     kills::{Stand, outcome, scenes},
