@@ -120,7 +120,7 @@ impl EffectFound {
     pub fn shown(&self) -> String {
         let mut text = format!("{}: {}\n", self.verdict, self.sentence());
         if let Some(caveat) = &self.caveat {
-            let _ = writeln!(text, "but with odd names: {caveat}");
+            let _ = writeln!(text, "but in an odd world: {caveat}");
         }
         for (what, worlds) in [("the same in", &self.agreed), ("nothing in", &self.silent)] {
             if !worlds.is_empty() {

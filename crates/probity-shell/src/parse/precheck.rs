@@ -6,6 +6,10 @@ use crate::tree::Span;
 /// Most openings that may be pending at once. The parser has limits of its own; this one spares it the walk.
 const MAX_OPEN: usize = 400;
 
+/// The parser looks for the end of each `{` that is never closed, and again for each one before it. Most characters
+/// that it may look at for that.
+const MOST_SCANNED: usize = 10_000_000;
+
 /// Most words in a row that each open a level.
 const MAX_IN_A_ROW: usize = 50;
 
@@ -19,7 +23,20 @@ pub(super) fn check(source: &str) -> Result<(), ParseError> {
         return Err(ParseError::Character { character, at });
     }
     openings(source)?;
+    unclosed_braces(source)?;
     keywords(source)
+}
+
+fn unclosed_braces(source: &str) -> Result<(), ParseError> {
+    let left = source.bytes().fold(0_usize, |open, byte| match byte {
+        b'{' => open + 1,
+        b'}' => open.saturating_sub(1),
+        _ => open,
+    });
+    match left.saturating_mul(left).saturating_mul(source.len()) > MOST_SCANNED {
+        true => Err(ParseError::TooDeep),
+        false => Ok(()),
+    }
 }
 
 /// The parser goes one level deeper for each `time` and `coproc` in a row, without a limit of its own.
@@ -101,6 +118,15 @@ mod tests {
         for text in ["un\\\ntil a; do b; done", "a &\\\n& b", "a |\\\n| b", "cat <\\\n<E\nx\nE\n"] {
             assert!(Script::parse(text).is_ok(), "{text:?}");
         }
+    }
+
+    #[test]
+    fn many_braces_that_are_never_closed_are_not_parsed() {
+        let open = |groups: usize| r#"x: {"error":{"message":"Rate "#.repeat(groups);
+        assert!(matches!(Script::parse(&open(100)), Err(ParseError::TooDeep)));
+        // Those that are closed are counted by their depth alone.
+        let closed = format!("echo {}", "{a,b}".repeat(10_000));
+        assert!(Script::parse(&closed).is_ok());
     }
 
     #[test]

@@ -235,7 +235,7 @@ fn tell_effect(run: &Result<Effect, String>, out: &mut String) {
                 let _ = writeln!(out, "  {difference}");
             }
             match caveat {
-                Some(caveat) => writeln!(out, "  but with odd names: {caveat}"),
+                Some(caveat) => writeln!(out, "  but in an odd world: {caveat}"),
                 None => Ok(()),
             }
         }

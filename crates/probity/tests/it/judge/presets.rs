@@ -299,7 +299,6 @@ fn what_cannot_be_asked_is_refused_before_the_first_call() {
             "`steps` goes with `g-eval`",
         ),
         (json!({ "type": "factuality", "value": "x", "scores": { "same": 2 } }), "from 0 to 1"),
-        (json!({ "type": "g-eval", "value": "x", "threshold": 7 }), "from 0 to 1"),
         (json!({ "type": "contains", "value": "x", "query": "q" }), "`query` goes with"),
         (
             json!({ "type": "llm-rubric", "value": "x", "rubric_prompt": "{{ outptu }}" }),

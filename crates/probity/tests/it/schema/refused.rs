@@ -485,6 +485,7 @@ fn results_that_are_not_whole_are_refused() {
         "execution",
         "worlds",
         "/execution/files",
+        "/execution/left_behind",
         "/execution/setup",
         "/execution/file",
         "/execution/run",
