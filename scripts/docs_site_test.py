@@ -11,7 +11,7 @@ from playwright.sync_api import sync_playwright
 site, keep = pathlib.Path(sys.argv[1]), sys.argv[2]
 SHOWN = ["start.html", "recipes/prompts-and-models.html", "rules.html", "reference/suite-keys.html", "security.html"]
 # What people look for, and a page that has to be among what is found.
-WORDS = {"kappa": "judg", "max_cost_usd": "budgets", "undecided": "glossary", "Retry-After": "running", "shard": "many-machines"}
+WORDS = {"kappa": "agreement", "max_cost_usd": "budgets", "undecided": "glossary", "Retry-After": "retries", "shard": "many-machines"}
 
 
 def check(claim, words):
