@@ -59,10 +59,10 @@ fi
 
 step 'format'
 cargo fmt --all --check
-step 'lints'
-cargo clippy --workspace --all-targets --locked --features probity/parquet -- -D warnings
 step 'lock file of the fuzz targets'
 cargo metadata --locked --format-version 1 --manifest-path fuzz/Cargo.toml >/dev/null
+step 'lints'
+cargo clippy --workspace --all-targets --locked --features probity/parquet -- -D warnings
 step 'tests'
 if [ $quick = true ]; then
   exec cargo nextest run --workspace --locked --features probity/parquet --profile ci
