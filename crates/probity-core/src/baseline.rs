@@ -265,8 +265,8 @@ impl Tolerance {
         let worse = changes.regressions.len() as u64;
         if worse > self.max_regressions {
             let most = self.max_regressions;
-            let cases = if worse == 1 { "case" } else { "cases" };
-            reasons.push(format!("{worse} {cases} passed before and fail now, {most} allowed"));
+            let (cases, fail) = if worse == 1 { ("case", "fails") } else { ("cases", "fail") };
+            reasons.push(format!("{worse} {cases} passed before and {fail} now, {most} allowed"));
         }
         if !changes.vanished.is_empty() {
             let count = changes.vanished.len();

@@ -72,7 +72,7 @@ pub(crate) fn decode(
             let known: Vec<&str> = names.derived.iter().map(|it| it.name.as_str()).collect();
             let message = format!("the runner has no derived figure `{name}`");
             let help = did_you_mean(name, &known)
-                .unwrap_or_else(|| "describe it under [derived], see docs/gates.md".to_owned());
+                .unwrap_or_else(|| "describe it under [derived], see docs/derived.md".to_owned());
             findings.error_with_help("bad-gate", &entry.key_span, message, help);
             continue;
         }

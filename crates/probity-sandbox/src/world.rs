@@ -176,6 +176,9 @@ pub struct Prepared {
     pub processes: Vec<Vec<String>>,
 }
 
+/// The variable that names the folder of prepared worlds.
+pub const VARIABLE: &str = "PROBITY_WORLDS";
+
 /// Where the environment says that prepared worlds are kept: `PROBITY_WORLDS`, else `probity/worlds` in the user's cache, else
 /// in the folder for temporary files.
 pub fn cache_folder(variables: &BTreeMap<OsString, OsString>) -> PathBuf {
@@ -184,7 +187,7 @@ pub fn cache_folder(variables: &BTreeMap<OsString, OsString>) -> PathBuf {
         value.map(PathBuf::from).filter(|it| it.is_absolute())
     };
     let cache = || set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")));
-    let folder = set("PROBITY_WORLDS").or_else(|| Some(cache()?.join("probity").join("worlds")));
+    let folder = set(VARIABLE).or_else(|| Some(cache()?.join("probity").join("worlds")));
     folder.unwrap_or_else(|| std::env::temp_dir().join("probity-worlds"))
 }
 

@@ -20,7 +20,7 @@ pub struct Outcomes {
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     /// Where its id ends; it begins where the one before ends.
-    end: u32,
+    end: usize,
     verdicts: Tallied,
     /// Its place in `categories`, from 1; 0 for none.
     category: u32,
@@ -91,7 +91,7 @@ impl Outcomes {
         let is_next = self.slots.len().checked_sub(1).is_none_or(|last| self.id(last) < id);
         if is_next {
             self.ids.push_str(id);
-            let end = u32::try_from(self.ids.len()).expect("all ids are shorter than 4 GiB");
+            let end = self.ids.len();
             self.slots.push(Slot { end, verdicts: Tallied(0), category: 0 });
             return self.set(self.slots.len() - 1, outcome);
         }
@@ -133,8 +133,8 @@ impl Outcomes {
     }
 
     fn id(&self, at: usize) -> &str {
-        let start = at.checked_sub(1).map_or(0, |before| self.slots[before].end as usize);
-        &self.ids[start..self.slots[at].end as usize]
+        let start = at.checked_sub(1).map_or(0, |before| self.slots[before].end);
+        &self.ids[start..self.slots[at].end]
     }
 
     fn outcome(&self, at: usize) -> CaseOutcome {

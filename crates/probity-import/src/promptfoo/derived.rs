@@ -65,7 +65,7 @@ pub(super) fn read(root: &Node, context: &mut Context<'_>) {
             let what = format!(
                 "the derived metric `{name}` is a function, which promptfoo does not run from a file like this: it is 0 there"
             );
-            let advice = "write it as an expression under [derived], see docs/gates.md";
+            let advice = "write it as an expression under [derived], see docs/derived.md";
             context.assumed(item, what, advice);
             continue;
         }
@@ -85,7 +85,7 @@ pub(super) fn read(root: &Node, context: &mut Context<'_>) {
             }
             Err(why) => {
                 let what = format!("the derived metric `{name}`: {why}");
-                let advice = "write it as an expression under [derived], see docs/gates.md";
+                let advice = "write it as an expression under [derived], see docs/derived.md";
                 context.lost(item, what, advice);
             }
         }

@@ -290,7 +290,7 @@ fn made(described: &Described<'_>, used: Use, context: &mut Context<'_>) -> Opti
     if described.label.is_some() {
         backend.comments.push(provider.id.clone());
     }
-    let advice = "describe another backend, see docs/suites.md";
+    let advice = "describe another backend, see docs/backends.md";
     let is_server = matches!(meaning(&described.id), Meaning::Server(_));
     if used == Use::Helper(Help::Embed) && !is_server {
         let what = format!("provider `{}` cannot embed texts", provider.id);

@@ -114,7 +114,7 @@ fn code_and_servers_of_ones_own_are_backends() {
 7: `p.py` sees these variables of the environment: MY_KEY (add others that it needs to `env` of [backends.p.py-2])
 8: the program is run in an empty folder, and is not told the variables of the test (name files from `{{suite_dir}}`)
 8: `bash run.sh --x 'a b'` sees no variables of the environment: none is found in its code (add others that it needs to `env` of [backends.program])
-lost 26: provider `elevenlabs:tts` is speech, which no backend is (describe another backend, see docs/suites.md)
+lost 26: provider `elevenlabs:tts` is speech, which no backend is (describe another backend, see docs/backends.md)
 lost 27: `none.py` cannot be read: No such file or directory (os error 2) (check the path; it starts from the folder of the configuration)
 # From promptfooconfig.yaml, by `probity import`.
 #

@@ -26,7 +26,7 @@ pub(super) fn decode(node: Option<&Node>, findings: &mut Findings) -> Vec<Deriva
             NodeValue::String(text) | NodeValue::Number(text) => text,
             NodeValue::Null | NodeValue::Bool(_) | NodeValue::Array(_) | NodeValue::Object(_) => {
                 let message = format!("`{name}` must be an expression, not {}", entry.node.kind());
-                let help = "such as \"sum.correct / results\", see docs/gates.md".to_owned();
+                let help = "such as \"sum.correct / results\", see docs/derived.md".to_owned();
                 findings.error_with_help("wrong-type", span, message, help);
                 continue;
             }
@@ -35,7 +35,7 @@ pub(super) fn decode(node: Option<&Node>, findings: &mut Findings) -> Vec<Deriva
             Ok(expression) => expression,
             Err(error) => {
                 let message = format!("`{name}` is not an expression: {error}");
-                let help = "see docs/gates.md for what one can be".to_owned();
+                let help = "see docs/derived.md for what one can be".to_owned();
                 findings.error_with_help("bad-value", span, message, help);
                 continue;
             }

@@ -32,7 +32,7 @@ pub(crate) struct InitArgs {
 
     /// The backend to ask: ollama:llama3.2, openai:MODEL@http://127.0.0.1:8080/v1, claude:haiku
     ///
-    /// Replaces `[backends.local]` of the suite. docs/suites.md describes the kinds; an unknown
+    /// Replaces `[backends.local]` of the suite. docs/backends.md describes the kinds; an unknown
     /// kind is an error that lists all of them. Keys are read from the environment and never
     /// written. Without it, what is found on this machine is offered on a terminal, and listed
     /// elsewhere.

@@ -18,6 +18,7 @@ use probity_run::{
     redact::Redactor,
     scripts::JavaScript,
 };
+use probity_sandbox::world;
 
 use super::import;
 use crate::{
@@ -219,7 +220,7 @@ fn resolve(
 fn warn_of_unknown(environment: &Environment, printer: &Printer) -> Result<(), Failure> {
     let known: Vec<String> = keys().map(variable).collect();
     for name in environment.names(OURS)? {
-        if known.contains(&name) || name == MARK || name == models::VARIABLE {
+        if known.contains(&name) || NO_SETTINGS.contains(&name.as_str()) {
             continue;
         }
         let nearest = known.iter().min_by_key(|it| strsim::levenshtein(it, &name));
@@ -235,8 +236,10 @@ fn warn_of_unknown(environment: &Environment, printer: &Printer) -> Result<(), F
 
 /// How the variables begin that are ours.
 const OURS: &str = "PROBITY_";
-/// What programs that we start are marked with; one of them may have started us.
-const MARK: &str = "PROBITY_MARK";
+/// Those that are ours and set nothing of a run: folders of this machine, and what programs that we start are given,
+/// since one of them may have started us.
+const NO_SETTINGS: [&str; 4] =
+    [models::VARIABLE, world::VARIABLE, "PROBITY_MARK", "PROBITY_CONTEXT"];
 /// How many letters may be wrong in a name for it to be meant for another.
 const MOST_TYPOS: usize = 4;
 

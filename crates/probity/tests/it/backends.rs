@@ -275,7 +275,8 @@ fn a_variable_that_sets_nothing_is_warned_of() {
         .file(".env", "PROBITY_RETRY_MAXRETRIES=5\n");
     let shown = |name: &str, value: &std::ffi::OsStr| {
         let mut command = project.command(&["doctor"]);
-        let output = command.env("PROBITY_MARK", "1").env(name, value).output().unwrap();
+        let ours = ["PROBITY_MARK", "PROBITY_CONTEXT", "PROBITY_MODELS", "PROBITY_WORLDS"];
+        let output = command.envs(ours.map(|it| (it, "/x"))).env(name, value).output().unwrap();
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
     let (code, err) = shown("PROBITY_BUDGET_MAX_COST", "1".as_ref());

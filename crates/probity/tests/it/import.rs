@@ -189,7 +189,7 @@ redteam: { plugins: [x] }
     exit 2
     --- err
     promptfooconfig.yaml:8: not carried over: `redteam` makes its tests with a model (have promptfoo write them to a file, and import that)
-    promptfooconfig.yaml:3: not carried over: provider `openai:realtime:gpt-4o-realtime` is speech, which no backend is (describe another backend, see docs/suites.md)
+    promptfooconfig.yaml:3: not carried over: provider `openai:realtime:gpt-4o-realtime` is speech, which no backend is (describe another backend, see docs/backends.md)
     promptfooconfig.yaml:3: not carried over: `../outside.py` is outside the folder of the configuration (import again with --allow-outside if it may be read)
     error: 3 things of `evals/promptfooconfig.yaml` cannot be carried over
     hint: --lossy takes what is left; `probity import` writes a suite to complete by hand

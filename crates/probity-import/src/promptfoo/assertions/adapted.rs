@@ -57,7 +57,7 @@ pub(super) fn made(name: &str, node: &Node, context: &mut Context<'_>) -> Option
         let id = asked.get("provider").and_then(Value::as_str).unwrap_or_default();
         if !can_ask(plain, id) {
             let what = format!("assertion `{name}` by `{id}`");
-            context.lost(node, what, "write a scorer of your own, see docs/suites.md");
+            context.lost(node, what, "write a scorer of your own, see docs/scorers.md");
             return None;
         }
         extend(&mut config, &asked);

@@ -64,9 +64,9 @@ derivedMetrics:
 tests: [{ vars: { q: a } }]
 ";
     insta::assert_snapshot!(told(config), @r#"
-    4: the derived metric `code` is a function, which promptfoo does not run from a file like this: it is 0 there (write it as an expression under [derived], see docs/gates.md)
-    lost 5: the derived metric `matrix`: `[` means nothing here (at byte 4) (write it as an expression under [derived], see docs/gates.md)
-    lost 6: the derived metric `implicit`: `a` is not expected here; write `*` to multiply (at byte 2) (write it as an expression under [derived], see docs/gates.md)
+    4: the derived metric `code` is a function, which promptfoo does not run from a file like this: it is 0 there (write it as an expression under [derived], see docs/derived.md)
+    lost 5: the derived metric `matrix`: `[` means nothing here (at byte 4) (write it as an expression under [derived], see docs/derived.md)
+    lost 6: the derived metric `implicit`: `a` is not expected here; write `*` to multiply (at byte 2) (write it as an expression under [derived], see docs/derived.md)
     lost 7: a derived metric without `name` or `value` (give it both)
     "#);
 }

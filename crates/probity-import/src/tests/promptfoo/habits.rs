@@ -233,7 +233,7 @@ tests:
 "#;
     insta::assert_snapshot!(asked(config), @r#"
     14: promptfoo ignores `provider` of a test, too (name the provider with its `id`)
-    lost 15: provider `openai:realtime:gpt-4o` is speech, which no backend is (describe another backend, see docs/suites.md)
+    lost 15: provider `openai:realtime:gpt-4o` is speech, which no backend is (describe another backend, see docs/backends.md)
     8: `anthropic:messages:claude-sonnet-4-5` is asked these tests once; promptfoo asks it 2 times, once for each provider (set `repeat` of the runner to ask it again)
     9: `openai:gpt-4.1` is asked these tests once; promptfoo asks it 2 times, once for each provider (set `repeat` of the runner to ask it again)
     13: `openai:gpt-4o` is asked these tests once; promptfoo asks it 2 times, once for each provider (set `repeat` of the runner to ask it again)

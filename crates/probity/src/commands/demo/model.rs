@@ -67,7 +67,7 @@ pub(super) fn act(asked: &Asked<'_>) -> Action {
     }
     match SCRIPT.iter().find(|(words, _)| prompt.contains(words)) {
         Some((_, action)) => action(before),
-        None => say("I am only a script. docs/suites.md says how to ask a model."),
+        None => say("I am only a script. docs/backends.md says how to ask a model."),
     }
 }
 
