@@ -8,6 +8,7 @@ mod check;
 mod disk;
 mod server;
 mod session;
+mod shown;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -93,6 +94,26 @@ impl Sums {
         self.moments += moments;
         self.seconds += seconds;
     }
+
+    /// All of it in one line.
+    fn line(&self, first: u64, took: Duration) -> String {
+        format!(
+            "simulation: {} seeds from {first} ({} calm), {} processes with {} kills, {} power cuts, {} stops and {} \
+             failed disks; {} calls, {} results, {} moments, {} h simulated in {:.0} s",
+            self.worlds,
+            self.calm,
+            self.processes,
+            self.kills,
+            self.power_cuts,
+            self.stops,
+            self.failures,
+            self.calls,
+            self.results,
+            self.moments,
+            self.seconds / 3600,
+            took.as_secs_f64()
+        )
+    }
 }
 
 pub(crate) fn run(words: &[String]) -> io::Result<()> {
@@ -103,28 +124,7 @@ pub(crate) fn run(words: &[String]) -> io::Result<()> {
     for (seed, why) in &wrong {
         println!("{}", told(*seed, why));
     }
-    let Sums {
-        worlds,
-        calm,
-        processes,
-        kills,
-        power_cuts,
-        stops,
-        failures,
-        calls,
-        results,
-        moments,
-        seconds,
-    } = sums;
-    println!(
-        "simulation: {worlds} seeds from {} ({calm} calm), {processes} processes with {kills} kills, {power_cuts} power \
-         cuts, {stops} stops and {failures} failed disks; {calls} calls, {results} results, {moments} moments, {} h \
-         simulated in {:.0} s; {} wrong",
-        campaign.first,
-        seconds / 3600,
-        begun.elapsed().as_secs_f64(),
-        wrong.len()
-    );
+    println!("{}; {} wrong", sums.line(campaign.first, begun.elapsed()), wrong.len());
     match wrong.is_empty() {
         true => Ok(()),
         false => Err(io::Error::other("a simulated run is not what it must be")),
@@ -235,7 +235,7 @@ impl Ground<'_> {
     fn run(&self, seed: u64) -> Result<Sums, String> {
         let world = World::draw(seed);
         if self.is_told {
-            println!("{}{:?}", world.suite, world.options);
+            println!("{}\noptions: {}", world.suite, world.options.join(" "));
         }
         let written = world
             .datasets
@@ -283,7 +283,8 @@ impl Ground<'_> {
             let place = (self.folder, disturbance.clone());
             let session = session::run((prepared, &RULES), &outside, place, run_id.as_deref())?;
             if self.is_told {
-                println!("{disturbance:?}: {:?}", session.end);
+                let (number, moments) = (sums.processes, session.moments);
+                println!("process {number}: {disturbance}\n  after {moments} moments {}", session.end);
             }
             sums.moments += session.moments;
             first_moments.get_or_insert(session.moments);
@@ -306,7 +307,7 @@ impl Ground<'_> {
             let ended = match session.end {
                 End::Ended(ended) => ended,
                 End::Died | End::Failed(_) if is_last => {
-                    return Err(format!("nothing befell it, and yet: {:?}", session.end));
+                    return Err(format!("nothing befell it, and yet {}", session.end));
                 }
                 End::Died | End::Failed(_) => continue,
             };

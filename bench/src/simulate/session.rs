@@ -42,7 +42,7 @@ pub(crate) struct Disturbance {
     /// The moment at which it is killed, counted from its start.
     pub(crate) dies_at: Option<u64>,
     /// Where in a write, if the moment is one.
-    within: Within,
+    pub(super) within: Within,
     /// Whether the machine loses its power as well.
     pub(crate) loses_power: bool,
     /// The moment at which somebody stops it.
@@ -55,7 +55,7 @@ pub(crate) struct Disturbance {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-enum Within {
+pub(super) enum Within {
     #[default]
     Before,
     Halfway,
@@ -326,7 +326,7 @@ pub(crate) enum End {
     /// It was killed.
     Died,
     /// It could not record what happened, and ended with exit code 3.
-    Failed(#[expect(dead_code, reason = "shown where a seed is told of")] String),
+    Failed(String),
     Ended(Box<Ended>),
 }
 

@@ -14,6 +14,7 @@ mod private;
 mod reader;
 mod recorder;
 mod result;
+mod runs;
 mod schema;
 mod side_by_side;
 mod upgrade;
@@ -35,10 +36,11 @@ pub use id::new_run_id;
 pub use lock::Ledger;
 pub use merge::{MergeError, MergeSource, merge};
 pub use people::{LastRemark, Rated, carry_remarks, say};
-pub use reader::{LaneView, Reader, RunRow, Tally};
+pub use reader::{LaneView, Reader, Tally};
 #[cfg(feature = "simulated")]
 pub use recorder::BadDisk;
 pub use recorder::{NewRun, Recorder, record_whole};
+pub use runs::{ListedRun, RunRow};
 use schema::Content;
 pub use view::StoredCases;
 

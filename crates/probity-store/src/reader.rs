@@ -10,16 +10,13 @@ use probity_core::{
     case_outcome::Changes,
     classification::{Class, Counts, Verdict},
     metrics::Verdicts,
-    record::{
-        Asked, CallError, CaseRecord, InputDigest, Lane, LaneStatus, RunInfo, RunStatus, Source,
-        Spent, Usage,
-    },
+    record::{Asked, CallError, CaseRecord, InputDigest, Lane, LaneStatus, Source, Spent, Usage},
     score::Score,
 };
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use crate::{
-    ReadOnly, StoreError, id,
+    ReadOnly, RunRow, StoreError,
     lock::is_busy,
     open, open_to_read,
     result::{
@@ -33,38 +30,8 @@ use crate::{
 #[derive(Debug)]
 pub struct Reader {
     pub(crate) connection: Connection,
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     is_immutable: bool,
-}
-
-/// One run, without its results.
-#[derive(Clone, Debug)]
-pub struct RunRow {
-    row: i64,
-    /// Its name.
-    pub run_id: String,
-    /// What the suite is called.
-    pub suite: String,
-    /// When it began, in milliseconds since 1970.
-    pub started_ms: i64,
-    /// When it ended; none while it runs, and when it was killed.
-    pub finished_ms: Option<i64>,
-    /// How far it came.
-    pub status: RunStatus,
-    /// What else is known of it.
-    pub info: RunInfo,
-}
-
-impl RunRow {
-    /// The part of the name that is enough for people.
-    pub fn short(&self) -> &str {
-        id::short(&self.run_id)
-    }
-
-    /// Its place in the order in which runs began.
-    pub(crate) fn place(&self) -> i64 {
-        self.row
-    }
 }
 
 /// One lane of a run.
@@ -177,97 +144,6 @@ impl Reader {
         const STEPS: i32 = 10_000;
         let is_over = move || Instant::now() >= deadline;
         self.connection.progress_handler(STEPS, Some(is_over)).map_err(StoreError::Read)
-    }
-
-    /// All runs, the latest first: in the order in which they began, whatever the clock said then.
-    pub fn runs(&self) -> Result<Vec<RunRow>, StoreError> {
-        self.select_runs("ORDER BY id DESC", params![])
-    }
-
-    /// The run of a name, the beginning or the short form of a name, or `latest`.
-    pub fn find(&self, name: &str) -> Result<RunRow, StoreError> {
-        let found = match name {
-            "latest" => self.latest()?.into_iter().collect(),
-            name => {
-                let exact = self.select_runs("WHERE run_id = ?", params![name])?;
-                let alike = || {
-                    let runs = self.runs()?.into_iter();
-                    Ok(runs
-                        .filter(|run| run.run_id.starts_with(name) || run.short().starts_with(name))
-                        .collect())
-                };
-                if exact.is_empty() && !name.is_empty() { alike()? } else { exact }
-            }
-        };
-        match <[RunRow; 1]>::try_from(found) {
-            Ok([run]) => Ok(run),
-            Err(none) if none.is_empty() => Err(StoreError::UnknownRun(name.to_owned())),
-            Err(several) => Err(StoreError::AmbiguousRun {
-                name: name.to_owned(),
-                candidates: several.into_iter().map(|run| run.run_id).collect(),
-            }),
-        }
-    }
-
-    /// The run that began last. One that judges another again counts once it is whole: until then, and if it was cut
-    /// off, it is nothing to go on with.
-    fn latest(&self) -> Result<Option<RunRow>, StoreError> {
-        let mut place = 0_i64;
-        loop {
-            let found = self.select_runs("ORDER BY id DESC LIMIT 1 OFFSET ?", params![place])?;
-            let is_half = |it: &RunRow| {
-                let has_ended = !matches!(it.status, RunStatus::Running | RunStatus::Killed);
-                it.info.rescored_from.is_some() && !has_ended
-            };
-            match found.into_iter().next() {
-                Some(run) if is_half(&run) => place += 1,
-                found => return Ok(found),
-            }
-        }
-    }
-
-    /// The run that was read from a file of another tool with this digest, the latest first. A run
-    /// that judges its replies again is another one.
-    pub fn find_imported(&self, digest: &str) -> Result<Option<RunRow>, StoreError> {
-        let is_it = |run: &RunRow| {
-            let RunInfo { imported, rescored_from, .. } = &run.info;
-            rescored_from.is_none() && imported.as_ref().is_some_and(|it| it.digest == digest)
-        };
-        Ok(self.runs()?.into_iter().find(is_it))
-    }
-
-    pub(crate) fn select_runs(
-        &self,
-        rest: &str,
-        values: impl rusqlite::Params,
-    ) -> Result<Vec<RunRow>, StoreError> {
-        let sql = format!(
-            "SELECT id, run_id, suite, started_ms, finished_ms, status, info FROM runs {rest}"
-        );
-        let read = || {
-            let mut statement = self.connection.prepare(&sql)?;
-            let rows = statement.query_map(values, |row| {
-                let Name(status) = row.get(5)?;
-                let Json(info): Json<RunInfo> = row.get(6)?;
-                Ok(RunRow {
-                    row: row.get(0)?,
-                    run_id: row.get(1)?,
-                    suite: row.get(2)?,
-                    started_ms: row.get(3)?,
-                    finished_ms: row.get(4)?,
-                    status,
-                    info,
-                })
-            })?;
-            rows.collect::<Result<Vec<_>, _>>()
-        };
-        let mut runs = read().map_err(StoreError::Read)?;
-        for run in runs.iter_mut().filter(|run| run.status == RunStatus::Running) {
-            if !is_busy(&self.path, &run.run_id) {
-                run.status = RunStatus::Killed;
-            }
-        }
-        Ok(runs)
     }
 
     /// The lanes of a run, in the order they were planned.

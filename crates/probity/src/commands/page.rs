@@ -1,6 +1,6 @@
 //! A run as the terminal shows it.
 
-use std::path::Path;
+use std::{ops::ControlFlow, path::Path};
 
 use probity_core::{case_outcome::Changes, view::RunView};
 use probity_report::text::{self, Extent, Flips, Page, Since};
@@ -63,30 +63,30 @@ pub(super) fn flips(reader: &Reader, run: &RunRow) -> Result<Option<Since>, Fail
     let is_earlier = |it: &RunRow| {
         it.run_id != run.run_id
             && it.started_ms <= run.started_ms
-            && it.suite == run.suite
             && super::run::may_be_of(it, path)
     };
-    for earlier in reader.runs()?.into_iter().filter(is_earlier) {
-        let before = reader.lanes(&earlier)?;
-        let pairs: Vec<(usize, &LaneView, &LaneView)> = (lanes.iter().enumerate())
-            .filter_map(|(at, lane)| {
-                Some((at, before.iter().find(|it| is_comparable(it, lane))?, lane))
-            })
-            .collect();
-        if pairs.is_empty() {
-            continue;
+    let mut since = None;
+    reader.runs_of([&run.suite, &run.suite], |earlier| {
+        if !is_earlier(&earlier) {
+            return Ok(ControlFlow::Continue(()));
         }
-        let mut found = Vec::with_capacity(pairs.len());
-        for (lane, before, now) in pairs {
+        let before = reader.lanes(&earlier)?;
+        let mut found = Vec::new();
+        for (lane, now) in lanes.iter().enumerate() {
+            let Some(before) = before.iter().find(|it| is_comparable(it, now)) else { continue };
             let changes =
                 Changes::between(&reader.case_outcomes(before)?, &reader.case_outcomes(now)?);
             let Changes { regressions: failing, fixes: passing, .. } = changes;
             found.push(Flips { lane, failing, passing });
         }
+        if found.is_empty() {
+            return Ok(ControlFlow::Continue(()));
+        }
         let (short, started_ms) = (earlier.short().to_owned(), earlier.started_ms);
-        return Ok(Some(Since { short, started_ms, lanes: found }));
-    }
-    Ok(None)
+        since = Some(Since { short, started_ms, lanes: found });
+        Ok(ControlFlow::Break(()))
+    })?;
+    Ok(since)
 }
 
 /// Whether a lane came to its end, and is about the same cases as another.

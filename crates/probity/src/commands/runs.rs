@@ -3,7 +3,7 @@
 use std::{fmt::Write as _, path::Path};
 
 use probity_core::{metrics::Verdicts, record::RunStatus};
-use probity_store::{Reader, RunRow, Tally};
+use probity_store::{ListedRun, Reader, RunRow};
 
 use super::project::settings_alone;
 use crate::{
@@ -29,29 +29,28 @@ pub(super) fn open(place: &StoreArgs) -> Result<Reader, Failure> {
 
 fn list(args: &RunsArgs, printer: &Printer) -> Result<Exit, Failure> {
     let reader = open(&args.place)?;
-    let runs = reader.runs()?;
+    let runs = reader.listed(args.limit)?;
     let mut text = String::new();
     if !args.json && !runs.is_empty() {
         text.push_str(
             "run     began                 status      cases   pass   fail  error  suite\n",
         );
     }
-    for run in runs.iter().take(args.limit.unwrap_or(usize::MAX)) {
-        let total = reader.run_tally(run)?;
+    for run in &runs {
         match args.json {
             true => {
-                let _ = writeln!(text, "{}", as_json(run, &total));
+                let _ = writeln!(text, "{}", as_json(run));
             }
             false => {
                 let (short, began) = (run.short(), clock::shown(run.started_ms));
-                let Verdicts { pass, fail, error, .. } = total.verdicts;
-                let imported = run.info.imported.as_ref();
+                let Verdicts { pass, fail, error, .. } = run.verdicts;
+                let imported = run.imported.as_ref();
                 let imported = imported.map(|it| format!(" (imported from {})", it.tool));
                 let _ = writeln!(
                     text,
                     "{short}  {began}  {:<10} {:>6} {pass:>6} {fail:>6} {error:>6}  {}{}",
                     run.status,
-                    total.total(),
+                    run.verdicts.total(),
                     run.suite,
                     imported.unwrap_or_default()
                 );
@@ -68,19 +67,19 @@ fn list(args: &RunsArgs, printer: &Printer) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-fn as_json(run: &RunRow, total: &Tally) -> serde_json::Value {
+fn as_json(run: &ListedRun) -> serde_json::Value {
     serde_json::json!({
         "run_id": run.run_id,
         "suite": run.suite,
         "started": clock::shown(run.started_ms),
         "finished": run.finished_ms.map(clock::shown),
         "status": run.status,
-        "imported": run.info.imported,
-        "cases": total.total(),
-        "pass": total.verdicts.pass,
-        "fail": total.verdicts.fail,
-        "error": total.verdicts.error,
-        "cost_usd": total.cost_usd,
+        "imported": run.imported,
+        "cases": run.verdicts.total(),
+        "pass": run.verdicts.pass,
+        "fail": run.verdicts.fail,
+        "error": run.verdicts.error,
+        "cost_usd": run.cost_usd,
     })
 }
 

@@ -1,6 +1,6 @@
 //! `probity trend`: how a suite has done over time.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, ops::ControlFlow, path::Path};
 
 use probity_report::trend::{self, Point, Trend};
 use probity_store::RunRow;
@@ -15,23 +15,27 @@ use crate::{cli::report::TrendArgs, exit::Exit, failure::Failure, printer::Print
 pub(super) fn run(args: &TrendArgs, printer: &Printer) -> Result<Exit, Failure> {
     let most = settings_alone(&args.place)?.max_error_rate;
     let reader = open(&args.place)?;
-    let runs = reader.runs()?;
     let path = real_path(Path::new(&args.suite));
-    let mut chosen: Vec<&RunRow> = runs
-        .iter()
-        .filter(|run| is_of(run, &args.suite) && may_be_of(run, path.as_deref()))
-        .take(args.limit)
-        .collect();
+    let mut chosen: Vec<RunRow> = Vec::new();
+    // A suite may be named as its file is.
+    let file = Path::new(&args.suite).file_name().and_then(|it| it.to_str());
+    reader.runs_of([&args.suite, file.unwrap_or(&args.suite)], |run| {
+        if chosen.len() == args.limit {
+            return Ok(ControlFlow::Break(()));
+        }
+        if may_be_of(&run, path.as_deref()) {
+            chosen.push(run);
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
     chosen.reverse();
     if chosen.is_empty() {
-        let mut suites: Vec<&str> = runs.iter().map(|run| run.suite.as_str()).collect();
-        suites.sort_unstable();
-        suites.dedup();
+        let suites = reader.suite_names()?;
         return Err(Failure::new(format!("no run of `{}` is in the store", args.suite))
             .hint(format!("it has runs of {}", suites.join(", "))));
     }
     let mut trends: BTreeMap<String, Vec<Point>> = BTreeMap::new();
-    for run in chosen {
+    for run in &chosen {
         let view = reader.view(run, most)?;
         for report in view.lanes {
             let is_wanted = args.backend.as_ref().is_none_or(|it| *it == report.lane.backend)
@@ -51,10 +55,4 @@ pub(super) fn run(args: &TrendArgs, printer: &Printer) -> Result<Exit, Failure> 
         false => printer.show(&trend::text(&trends))?,
     }
     Ok(Exit::Success)
-}
-
-/// Whether a run is of a suite, which may be named as its file is.
-fn is_of(run: &RunRow, suite: &str) -> bool {
-    let file = Path::new(suite).file_name().and_then(|it| it.to_str());
-    run.suite == suite || file == Some(run.suite.as_str())
 }

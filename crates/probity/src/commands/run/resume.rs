@@ -67,11 +67,11 @@ impl Earlier {
         let run = match name.as_str() {
             // The latest of this suite: another one could not be gone on with.
             "latest" => {
-                let runs = reader.runs()?;
-                let of_suite = runs
-                    .into_iter()
-                    .filter(|run| run.info.imported.is_none())
-                    .find(|run| run.suite == project.name && may_be_of(run, path.as_deref()));
+                let of_suite = reader.first_run(|run| {
+                    run.suite == project.name
+                        && run.info.imported.is_none()
+                        && may_be_of(run, path.as_deref())
+                })?;
                 of_suite.ok_or_else(|| {
                     Failure::new(format!("no run of `{}` is in the store", project.name))
                 })?
