@@ -284,7 +284,10 @@ impl Ground<'_> {
             let session = session::run((prepared, &RULES), &outside, place, run_id.as_deref())?;
             if self.is_told {
                 let (number, moments) = (sums.processes, session.moments);
-                println!("process {number}: {disturbance}\n  after {moments} moments {}", session.end);
+                println!(
+                    "process {number}: {disturbance}\n  after {moments} moments {}",
+                    session.end
+                );
             }
             sums.moments += session.moments;
             first_moments.get_or_insert(session.moments);

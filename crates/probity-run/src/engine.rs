@@ -10,6 +10,7 @@ mod handle;
 mod lane;
 mod schedule;
 mod task;
+mod turns;
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -50,6 +51,7 @@ use groups::Groups;
 use handle::{BackendRef, Parties, Vectors, Whose};
 use lane::LaneState;
 use task::{CallOutcome, Called, Grant, Message, Shared, TaskEnd};
+use turns::Turns;
 
 pub(crate) use groups::{Decision, Duty, Entries, JudgeFailed};
 pub(crate) use handle::{Handle, Query, Target, Unanswered, cached, put};
@@ -153,6 +155,8 @@ struct Engine {
     backends: Vec<BackendState>,
     /// Lanes that run at the same time, one group after the other.
     stages: Vec<Vec<usize>>,
+    /// Which of them have begun.
+    turns: Turns,
     /// What the run may use, then what each runner may.
     meter: Meter,
     runner_meters: Vec<Meter>,
@@ -240,6 +244,7 @@ impl Engine {
             lanes: lanes.into_iter().map(|lane| LaneState::new(lane, &settings)).collect(),
             backends,
             stages,
+            turns: Turns::default(),
             meter,
             carried,
             ledger,
@@ -278,16 +283,16 @@ impl Engine {
         let begun = self.run_started();
         self.emit(begun).await?;
         for stage in std::mem::take(&mut self.stages) {
-            self.open(&stage);
+            self.turns = Turns::of(&stage, |at| self.lanes[at].runner);
             loop {
                 self.seat_groups();
                 self.grant_waiting()?;
-                self.finish_lanes(&stage).await?;
-                if stage.iter().all(|lane| self.lanes[*lane].is_over()) && self.live.is_empty() {
+                self.take_turns().await?;
+                if self.turns.are_over() && self.live.is_empty() {
                     break;
                 }
-                self.unblock_groups(&stage);
-                let wake = self.wake(&stage, &mut stop).await;
+                self.unblock_groups();
+                let wake = self.wake(&mut stop).await;
                 self.handle(wake).await?;
                 self.catch_up().await?;
             }
@@ -324,22 +329,11 @@ impl Engine {
         self.events.send(stamped).await.map_err(|_| Halt::Unheard)
     }
 
-    /// Tells of the lanes that have just ended.
-    async fn finish_lanes(&mut self, stage: &[usize]) -> Result<(), Halt> {
-        for &at in stage {
-            if let Some(status) = self.lanes[at].finish() {
-                let calls = self.lanes[at].calls;
-                self.emit(Event::LaneFinished { lane: at, status, calls }).await?;
-            }
-        }
-        Ok(())
-    }
-
     /// Sleeps until something happens. Everything it waits for can be dropped halfway.
-    async fn wake(&mut self, stage: &[usize], stop: &mut watch::Receiver<bool>) -> Wake {
-        let open = self.open_lanes(stage);
+    async fn wake(&mut self, stop: &mut watch::Receiver<bool>) -> Wake {
+        let open = self.open_lanes();
         let resume_at = self.next_resume();
-        let due = stage.iter().filter_map(|at| self.lanes[*at].due()).min();
+        let due = self.turns.active().iter().filter_map(|at| self.lanes[*at].due()).min();
         let Self { messages, tasks, lanes, interrupted, shared, .. } = self;
         let stopped = async {
             // A sender that is gone can no longer stop anything.
@@ -397,6 +391,7 @@ impl Engine {
             }
             Wake::Fed(lane, None) => {
                 self.lanes[lane].exhausted();
+                self.turns.one_wants_no_more();
                 Ok(())
             }
             Wake::PauseOver => Ok(()),

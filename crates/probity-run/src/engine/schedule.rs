@@ -1,8 +1,6 @@
 //! Who may begin, and who may go on.
 
-use std::collections::BTreeMap;
-
-use probity_core::{event::CaseKey, record::LaneStatus};
+use probity_core::event::CaseKey;
 use tokio::{sync::oneshot, time::Instant};
 
 use super::{
@@ -11,7 +9,7 @@ use super::{
     lane::LaneState,
     task::{Called, Grant},
 };
-use crate::{budget::Left, source::feed};
+use crate::budget::Left;
 
 impl Engine {
     /// The backends that a lane asks.
@@ -26,39 +24,10 @@ impl Engine {
         std::iter::once(backend).chain(others).chain(embedder).chain(reranker)
     }
 
-    /// Begins the lanes of a stage, except those whose backend was given up before.
-    ///
-    /// The variants of a runner on a backend are fed together.
-    pub(super) fn open(&mut self, stage: &[usize]) {
-        let mut waiting = BTreeMap::new();
-        for &at in stage {
-            let given_up = self.parties(at).find_map(|it| self.backends[it].given_up.clone());
-            let lane = &mut self.lanes[at];
-            match given_up {
-                _ if self.interrupted => lane.stop(LaneStatus::Interrupted),
-                Some(reason) => lane.stop(LaneStatus::Skipped { reason }),
-                None => {
-                    let Some((cases, done)) = lane.take_waiting() else { continue };
-                    // One that was begun before ends with its own cases, not with those of others.
-                    let alone = (!done.is_empty()).then_some(at);
-                    let together = waiting.entry((lane.runner, lane.backend, alone));
-                    together.or_insert_with(Vec::new).push((at, (cases, done)));
-                }
-            }
-        }
-        for ((_, backend, _), lanes) in waiting {
-            let backend = self.backends[backend].backend.clone();
-            let (lanes, cases): (Vec<usize>, Vec<_>) = lanes.into_iter().unzip();
-            for (at, cases) in lanes.into_iter().zip(feed(cases, backend, self.rules)) {
-                self.lanes[at].open(cases);
-            }
-        }
-    }
-
     /// The lanes that may begin a case now, the one whose backend has least to do first.
     ///
     /// The fewest in flight first is what keeps a slow backend from taking all slots.
-    pub(super) fn open_lanes(&self, stage: &[usize]) -> Vec<usize> {
+    pub(super) fn open_lanes(&self) -> Vec<usize> {
         let now = Instant::now();
         let room = self.has_room();
         let may_begin = |at: &usize| {
@@ -91,7 +60,8 @@ impl Engine {
                     Left::Nothing(_) => true,
                 }
         };
-        let mut open: Vec<usize> = stage.iter().copied().filter(may_begin).collect();
+        let active = self.turns.active();
+        let mut open: Vec<usize> = active.iter().copied().filter(may_begin).collect();
         // Lanes of one backend take turns.
         let load = |at: &usize| {
             let lane = &self.lanes[*at];
@@ -187,12 +157,12 @@ impl Engine {
 
     /// Has the first cases go on that wait, if nothing else can: lanes that do not have the same cases
     /// would wait for each other for ever.
-    pub(super) fn unblock_groups(&mut self, stage: &[usize]) {
+    pub(super) fn unblock_groups(&mut self) {
         let is_blocked = !self.live.is_empty()
             && self.live.values().all(|it| it.is_parked && it.aborted.is_none())
             && self.groups.waiting() == self.live.len()
             && self.next_resume().is_none()
-            && self.open_lanes(stage).is_empty();
+            && self.open_lanes().is_empty();
         if let Some(group) = is_blocked.then(|| self.groups.take_first()).flatten() {
             self.seat(group);
         }

@@ -457,6 +457,42 @@ async fn a_lane_that_takes_too_long_ends_and_the_next_stage_begins() {
     check_stream(&events);
 }
 
+#[tokio::test(start_paused = true)]
+async fn many_runners_at_the_same_time_take_turns_and_a_slow_backend_holds_up_no_other() {
+    const RUNNERS: usize = 150;
+    let slow = backend("slow", vec![vec![(Duration::from_secs(2), Act::Reply)]; 2], 4);
+    let fast = backend("fast", replies(2), 4);
+    let bad = backend("bad", failures(3, ErrorKind::Auth), 4);
+    // All lanes of the slow one come first.
+    let asked: Vec<Arc<Backend>> =
+        [&slow, &fast, &bad].into_iter().flat_map(|it| vec![it.clone(); RUNNERS]).collect();
+    let mut plan = plan(&asked, settings(), 1);
+    for (at, lane) in plan.lanes.iter_mut().enumerate() {
+        (lane.runner, lane.backend) = (at, at / RUNNERS);
+    }
+    plan.backends = vec![slow, fast, bad.clone()];
+    plan.budgets = vec![Budget::default(); asked.len()];
+    let (outcome, events) = trace(plan, None).await;
+    check_stream(&events);
+    let (sound, given_up) = outcome.lanes.split_at(2 * RUNNERS);
+    assert!(sound.iter().all(|it| *it == LaneStatus::Complete), "{sound:?}");
+    let is_given_up =
+        |it: &LaneStatus| matches!(it, LaneStatus::FailFast { .. } | LaneStatus::Skipped { .. });
+    assert!(given_up.iter().all(is_given_up), "{given_up:?}");
+    assert_eq!(script(&bad).calls(), 3);
+    let ends: Vec<usize> = (events.iter())
+        .filter_map(|it| match it {
+            Event::LaneFinished { lane, .. } => Some(*lane),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(ends.len(), 3 * RUNNERS);
+    // The fast one is done before half of the slow one's are.
+    let last_fast = ends.iter().rposition(|it| (RUNNERS..2 * RUNNERS).contains(it)).unwrap();
+    let slow_before = ends[..last_fast].iter().filter(|it| **it < RUNNERS).count();
+    assert!(slow_before < RUNNERS / 2, "{slow_before}");
+}
+
 /// The invariants that `core::event` states.
 fn check_stream(events: &[Event]) {
     assert!(matches!(events.first(), Some(Event::RunStarted { .. })));
