@@ -1,6 +1,8 @@
 //! What trying version 0.1 brought to light, one check each, as far as no other campaign is about it. The numbers are those under which
 //! `docs/reliability.md` lists them.
 
+mod more;
+
 use std::{fs, io, os::unix::fs::PermissionsExt as _, time::Duration};
 
 use probity_testkit::{Answer, FakeServer, Rule, Script, Trouble, When};
@@ -16,8 +18,8 @@ pub(super) const CAMPAIGN: Campaign = Campaign {
     name: "findings",
     about: "what did not hold in version 0.1, a check for each that is not part of another campaign",
     kinds: &["came back"],
-    short: CHECKS.len() as u64,
-    long: CHECKS.len() as u64,
+    short: (CHECKS.len() + more::CHECKS.len()) as u64,
+    long: (CHECKS.len() + more::CHECKS.len()) as u64,
     threads: 4,
     shoot,
 };
@@ -94,11 +96,19 @@ const CHECKS: [(&str, Check); 24] = [
 ];
 
 fn shoot(lab: &Lab, shot: &mut Shot) -> io::Result<()> {
-    let (name, check) = *shot.in_turn(&CHECKS);
+    let all: Vec<(&str, Check)> = CHECKS.iter().chain(&more::CHECKS).copied().collect();
+    let (name, check) = *shot.in_turn(&all);
     let fails = Rule::new(When::prompt_contains("fails"), Answer::fault(Trouble::Internal));
     let calls =
         Rule::new(When::prompt_contains("tool"), Answer::call("lookup", serde_json::json!({})));
-    let model = FakeServer::bind(Script::default().rule(fails).rule(calls), 0)?;
+    let never = Rule::new(When::prompt_contains("never"), Answer::Hang);
+    let huge = Rule::new(When::prompt_contains("huge"), Answer::text(&"x".repeat(4 << 20)));
+    let reply = serde_json::json!({ "choices": [{ "message": { "role": "assistant", "content": "marked" } }] });
+    let marked = Answer::json(&format!("\u{feff}{reply}"));
+    let marked = Rule::new(When::prompt_contains("with a mark"), marked);
+    let rules = [fails, calls, never, huge, marked];
+    let script = rules.into_iter().fold(Script::default(), Script::rule);
+    let model = FakeServer::bind(script, 0)?;
     let mut trial = Trial { room: Room::new(lab)?, model, wrong: None };
     check(&mut trial)?;
     if let Some(wrong) = trial.wrong {
