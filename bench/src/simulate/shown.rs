@@ -50,7 +50,7 @@ impl fmt::Display for End {
             Self::Ended(ended) => {
                 write!(out, "it ended with exit code {}", ended.exit)?;
                 for (lane, status) in ended.view.lanes.iter().zip(&ended.lanes) {
-                    let verdicts = lane.metrics.verdicts;
+                    let verdicts = lane.metrics.all.verdicts;
                     write!(
                         out,
                         "\n    {}: {} of {} cases, {} passed, {} failed, {} errors, {}",

@@ -274,10 +274,8 @@ impl Reader {
 
     /// How far a run is: one that nobody works on was killed.
     fn now(&self, status: RunStatus, run_id: &str) -> RunStatus {
-        match status {
-            RunStatus::Running if !is_busy(&self.path, run_id) => RunStatus::Killed,
-            status => status,
-        }
+        let is_left = status == RunStatus::Running && !is_busy(&self.path, run_id);
+        if is_left { RunStatus::Killed } else { status }
     }
 }
 
