@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_is_three_words_of_four_bytes() {
-        assert_eq!(size_of::<Slot>(), 12);
+    fn a_slot_is_small() {
+        assert_eq!(size_of::<Slot>(), 16);
     }
 }

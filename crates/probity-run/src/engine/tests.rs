@@ -479,7 +479,8 @@ async fn many_runners_at_the_same_time_take_turns_and_a_slow_backend_holds_up_no
     let is_given_up =
         |it: &LaneStatus| matches!(it, LaneStatus::FailFast { .. } | LaneStatus::Skipped { .. });
     assert!(given_up.iter().all(is_given_up), "{given_up:?}");
-    assert_eq!(script(&bad).calls(), 3);
+    // Failures in a row are counted by lane, and four lanes ask at the same time.
+    assert!(script(&bad).calls() <= 3 * 4, "{}", script(&bad).calls());
     let ends: Vec<usize> = (events.iter())
         .filter_map(|it| match it {
             Event::LaneFinished { lane, .. } => Some(*lane),
