@@ -4,13 +4,15 @@
 //! limits allow, and says where and why it stopped in words that do not change
 //! between releases. Anything more forgiving lives in `probity_grade::json`.
 
+mod build;
 mod error;
 mod parser;
 
 use serde::Serialize;
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
 
-use crate::located::{Entry, Node, NodeValue};
+use crate::located::Node;
+use build::{Located, Plain};
 use parser::Parser;
 
 pub use error::{JsonError, JsonErrorKind};
@@ -58,12 +60,14 @@ pub struct DuplicateKey {
 
 /// Parses a text that is one JSON value and nothing else.
 pub fn parse(text: &str, limits: &Limits) -> Result<Parsed, JsonError> {
-    parse_located(text, limits).map(Parsed::from_node)
+    let mut parser = Parser::new(text, 0, limits, Plain::default());
+    let value = parser.document().map_err(|stop| JsonError::locate(text, stop))?;
+    Ok(Parsed { value, duplicate_keys: parser.builder.duplicate_keys })
 }
 
 /// Parses a text that is one JSON value, and keeps the place of every part of it.
 pub fn parse_located(text: &str, limits: &Limits) -> Result<Node, JsonError> {
-    let mut parser = Parser::new(text, 0, limits);
+    let mut parser = Parser::new(text, 0, limits, Located);
     parser.document().map_err(|stop| JsonError::locate(text, stop))
 }
 
@@ -77,96 +81,25 @@ pub fn parse_prefix(
     start: usize,
     limits: &Limits,
 ) -> Result<(Parsed, usize), JsonError> {
-    let mut parser = Parser::new(text, start, limits);
-    parser
-        .prefix()
-        .map(|(node, end)| (Parsed::from_node(node), end))
-        .map_err(|stop| JsonError::locate(text, stop))
+    let mut parser = Parser::new(text, start, limits, Plain::default());
+    let (value, end) = parser.prefix().map_err(|stop| JsonError::locate(text, stop))?;
+    Ok((Parsed { value, duplicate_keys: parser.builder.duplicate_keys }, end))
 }
 
 impl Parsed {
     /// Forgets the places of a value, and lists the keys that are lost with them.
     pub fn from_node(node: Node) -> Self {
-        let mut builder = Builder { path: Vec::new(), duplicate_keys: Vec::new() };
-        let value = builder.value(node);
-        Self { value, duplicate_keys: builder.duplicate_keys }
+        let mut plain = Plain::default();
+        let value = plain.value(node);
+        Self { value, duplicate_keys: plain.duplicate_keys }
     }
-}
-
-struct Builder {
-    path: Vec<Place>,
-    duplicate_keys: Vec<DuplicateKey>,
-}
-
-enum Place {
-    Key(String),
-    Index(usize),
-}
-
-impl Builder {
-    fn value(&mut self, node: Node) -> Value {
-        match node.value {
-            NodeValue::Null => Value::Null,
-            NodeValue::Bool(it) => Value::Bool(it),
-            NodeValue::Number(literal) => number(literal),
-            NodeValue::String(it) => Value::String(it),
-            NodeValue::Array(nodes) => Value::Array(self.array(nodes)),
-            NodeValue::Object(entries) => Value::Object(self.object(entries)),
-        }
-    }
-
-    fn array(&mut self, nodes: Vec<Node>) -> Vec<Value> {
-        let mut values = Vec::with_capacity(nodes.len());
-        for (index, node) in nodes.into_iter().enumerate() {
-            self.path.push(Place::Index(index));
-            values.push(self.value(node));
-            self.path.pop();
-        }
-        values
-    }
-
-    fn object(&mut self, entries: Vec<Entry>) -> Map<String, Value> {
-        let mut map = Map::with_capacity(entries.len());
-        for Entry { key, key_span, node } in entries {
-            if map.contains_key(&key) && self.duplicate_keys.len() < MAX_DUPLICATE_KEYS {
-                self.duplicate_keys.push(DuplicateKey {
-                    key: key.clone(),
-                    pointer: self.pointer(&key),
-                    offset: key_span.start,
-                });
-            }
-            self.path.push(Place::Key(key));
-            let value = self.value(node);
-            if let Some(Place::Key(key)) = self.path.pop() {
-                map.insert(key, value);
-            }
-        }
-        map
-    }
-
-    fn pointer(&self, key: &str) -> String {
-        let mut pointer = String::new();
-        for place in &self.path {
-            match place {
-                Place::Key(key) => push_token(&mut pointer, key),
-                Place::Index(index) => push_token(&mut pointer, &index.to_string()),
-            }
-        }
-        push_token(&mut pointer, key);
-        pointer
-    }
-}
-
-fn push_token(pointer: &mut String, token: &str) {
-    pointer.push('/');
-    pointer.push_str(&token.replace('~', "~0").replace('/', "~1"));
 }
 
 /// A number with all its digits; a spelling that is not JSON's, as TOML may have, stays a string.
-fn number(literal: String) -> Value {
+fn number(literal: &str) -> Value {
     match literal.parse::<Number>() {
         Ok(number) => Value::Number(number),
-        Err(_) => Value::String(literal),
+        Err(_) => Value::String(literal.to_owned()),
     }
 }
 

@@ -20,7 +20,7 @@ use std::{
     ops::ControlFlow,
 };
 
-use automaton::{Automaton, Entry, Node, Start, Starts, Vocabulary};
+use automaton::{Automaton, Entry, Node, Second, Start, Starts, Vocabulary};
 use draft::Draft;
 use grammar::Lists;
 use serde::Deserialize;
@@ -136,7 +136,7 @@ fn write(
     })?;
     writeln!(out, "words: {},\n}},", vocabulary.words)?;
     for (name, automaton) in ["grounds", "rest"].into_iter().zip(automata) {
-        let Automaton { nodes, edges, any, starts, firsts, across } = automaton;
+        let Automaton { nodes, edges, any, starts, firsts, seconds, across } = automaton;
         writeln!(out, "{name}: Automaton {{")?;
         field("nodes", nodes, out, |Node { edges, any, follow, family }| {
             let follow = follow.0;
@@ -146,11 +146,15 @@ fn write(
         })?;
         field("edges", edges, out, |edge| format!("{edge:?}"))?;
         field("any", any, out, |node| format!("{node}"))?;
-        field("starts", starts, out, |Starts { nodes, follow }| {
-            format!("Starts {{ nodes: {nodes:?}, follow: Follow({}) }}", follow.0)
+        field("starts", starts, out, |Starts { nodes, seconds, follow }| {
+            let follow = follow.0;
+            format!("Starts {{ nodes: {nodes:?}, seconds: {seconds:?}, follow: Follow({follow}) }}")
         })?;
         field("firsts", firsts, out, |Start { node, anchored }| {
             format!("Start {{ node: {node}, anchored: {anchored} }}")
+        })?;
+        field("seconds", seconds, out, |Second { word, node, anchored }| {
+            format!("Second {{ word: {word}, node: {node}, anchored: {anchored} }}")
         })?;
         writeln!(out, "across: {across},\n}},")?;
     }

@@ -12,6 +12,7 @@ mod tools;
 
 use std::{ops::Range, sync::Arc};
 
+use memchr::memmem;
 use probity_core::{
     criteria::JsonLevel,
     details::Extracted,
@@ -22,7 +23,7 @@ use probity_core::{
     selection::Selection,
 };
 use probity_shell::{Script, equivalence::Verdict, extract::extract as extract_command};
-use probity_text::normalize::Normalizer;
+use probity_text::normalize::{Normalizer, lowercase};
 use regex::Regex;
 use serde_json::Value;
 
@@ -573,9 +574,12 @@ fn set(members: &[CompiledAssertion], threshold: Option<f64>, reply: &Reply<'_, 
 
 fn contains(text: &str, needles: &Needles, need: Need) -> Checked {
     let Needles { written, searched, letters } = needles;
-    let folded = (*letters == Letters::Folded).then(|| text.to_lowercase());
+    let folded = (*letters == Letters::Folded).then(|| lowercase(text));
     let text = folded.as_deref().unwrap_or(text);
-    let found = |needle: &String| text.find(needle).map(|at| at..at + needle.len());
+    let found = |needle: &String| {
+        let at = memmem::find(text.as_bytes(), needle.as_bytes())?;
+        Some(at..at + needle.len())
+    };
     // Folding letters may move bytes: then the place in the reply is not known.
     let known = |span: Range<usize>| folded.is_none().then_some(span);
     match need {

@@ -4,6 +4,8 @@
 
 mod rules;
 
+use std::sync::Arc;
+
 use probity_core::{
     case::{CommandCheck, TestCase},
     details::{self, CommandDetails},
@@ -38,15 +40,22 @@ pub(crate) struct CommandExpectation {
 #[derive(Clone, Debug)]
 pub(crate) struct Accepted {
     text: String,
-    /// Its canonical form; a command that does not parse has none, and nothing is equal to it.
-    form: Option<Form>,
+    form: Arc<Accept>,
+}
+
+/// The canonical form of a command; one that does not parse has none, and nothing is equal to it.
+pub(crate) type Accept = Option<Form>;
+
+/// The canonical form of a text, if it is a command.
+pub(crate) fn form_of(text: &str) -> Accept {
+    Script::parse(text).ok().map(|script| Form::of(&script))
 }
 
 impl Accepted {
     /// Reads a command.
     pub(crate) fn new(text: &str) -> Result<Self, probity_shell::ParseError> {
         Script::parse(text)
-            .map(|script| Self { text: text.to_owned(), form: Some(Form::of(&script)) })
+            .map(|script| Self { text: text.to_owned(), form: Arc::new(Some(Form::of(&script))) })
     }
 }
 
@@ -71,15 +80,13 @@ pub(crate) struct Effects<'e> {
 }
 
 impl CommandExpectation {
-    /// What a case asks of a command, if it is about one.
-    pub(crate) fn of(case: &TestCase) -> Option<Self> {
+    /// What a case asks of a command, if it is about one. `form` gives the canonical form of a text.
+    pub(crate) fn of(case: &TestCase, mut form: impl FnMut(&str) -> Arc<Accept>) -> Option<Self> {
         let check = case.command_check()?;
         let TestCase { safe, posix_compliant, .. } = *case;
         let accepted: Vec<Accepted> = case
             .accepted_commands()
-            .map(|it| {
-                Accepted::new(it).unwrap_or_else(|_| Accepted { text: it.to_owned(), form: None })
-            })
+            .map(|it| Accepted { text: it.to_owned(), form: form(it) })
             .collect();
         Some(Self { accepted, check, safe, posix_compliant })
     }
@@ -106,7 +113,7 @@ impl CommandExpectation {
         let form = Form::of(&script);
         let mut calls = Vec::new();
         for Accepted { text, form: expected } in &self.accepted {
-            let Some(expected) = expected else { continue };
+            let Some(expected) = &**expected else { continue };
             let found = equivalence::compare_forms(&form, expected);
             match found.verdict {
                 Verdict::Equal => return Vec::new(),
@@ -278,7 +285,7 @@ impl CommandExpectation {
         details: &CommandDetails,
     ) -> Option<Score> {
         let form = Form::of(script);
-        let accepted = self.accepted.iter().filter_map(|it| it.form.as_ref());
+        let accepted = self.accepted.iter().filter_map(|it| it.form.as_ref().as_ref());
         let words = accepted.map(|it| likeness::of_words(&equivalence::compare_forms(&form, it)));
         let executed = effects.found.iter().flatten().filter_map(|it| Some(it.likeness?.overall));
         let likest = words.chain(executed).max_by(f64::total_cmp)?;
@@ -354,7 +361,7 @@ pub(crate) fn nearest(accepted: &[Accepted], script: &Script<'_>) -> Option<(usi
     let form = Form::of(script);
     let mut first = None;
     for (index, expected) in accepted.iter().enumerate() {
-        let Some(expected) = &expected.form else { continue };
+        let Some(expected) = &*expected.form else { continue };
         let found = equivalence::compare_forms(&form, expected);
         if found.verdict == Verdict::Equal {
             return Some((index, found));
@@ -378,7 +385,8 @@ mod tests {
             ..TestCase::default()
         };
         let effects = Effects { found: &[], counts: ExecutionUse::Off };
-        CommandExpectation::of(&case).unwrap().judge(reply, &ShellRules::default(), effects)
+        let form = |it: &str| Arc::new(form_of(it));
+        CommandExpectation::of(&case, form).unwrap().judge(reply, &ShellRules::default(), effects)
     }
 
     #[test]

@@ -3,7 +3,7 @@
 mod asking;
 mod comparison;
 
-use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, convert::Infallible, sync::Arc};
 
 use probity_core::{
     case::TestCase,
@@ -23,7 +23,7 @@ use serde_json::Value;
 use crate::{
     assertion::{self, CompiledAssertion},
     check::{Check, Choices, Numbers, Test},
-    command::CommandExpectation,
+    command::{Accept, CommandExpectation, form_of},
     execution::ExecutionExpectation,
     internal::{
         contest::Contest,
@@ -205,6 +205,7 @@ pub struct Compiler<'r> {
     schemas: Kept<Schema>,
     scripts: Kept<dyn Script>,
     extractions: Kept<reading::Step>,
+    commands: Kept<Accept>,
     /// Those of the case that is being compiled, and so are the rest.
     inquiries: Vec<Inquiry>,
     contests: Vec<Contest>,
@@ -227,6 +228,7 @@ impl<'r> Compiler<'r> {
             schemas: Kept::new(),
             scripts: Kept::new(),
             extractions: Kept::new(),
+            commands: Kept::new(),
             inquiries: Vec::new(),
             contests: Vec::new(),
             choices: Vec::new(),
@@ -268,7 +270,7 @@ impl<'r> Compiler<'r> {
         Ok(Expectation {
             scorers: std::mem::take(&mut self.scorers),
             facts,
-            command: CommandExpectation::of(case),
+            command: CommandExpectation::of(case, |it| self.commands.get(it, form_of)),
             inquiries: std::mem::take(&mut self.inquiries),
             contests: std::mem::take(&mut self.contests),
             execution,
@@ -453,6 +455,13 @@ impl<'r> Compiler<'r> {
 /// What was costly to make, by what it was made of.
 #[derive(Debug)]
 struct Kept<T: ?Sized>(BTreeMap<String, Arc<T>>);
+
+impl<T> Kept<T> {
+    fn get(&mut self, key: &str, make: impl FnOnce(&str) -> T) -> Arc<T> {
+        let made = self.get_or(key, || Ok::<_, Infallible>(Arc::new(make(key))));
+        made.unwrap_or_else(|never| match never {})
+    }
+}
 
 impl<T: ?Sized> Kept<T> {
     const fn new() -> Self {

@@ -27,6 +27,8 @@ use probity_core::{
 use serde::Serialize;
 use serde_json::Value;
 
+use fences::fences;
+
 /// Which kind of value is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Wanted {
@@ -67,8 +69,12 @@ pub fn extract(text: &str, level: JsonLevel, wanted: Wanted) -> Extraction {
     };
     let found = match level {
         JsonLevel::Strict => None,
-        JsonLevel::Lenient => lenient::find(text, wanted),
-        JsonLevel::Repair => lenient::find(text, wanted).or_else(|| repair::find(text, wanted)),
+        _ if text.len() > Limits::default().max_bytes => None,
+        JsonLevel::Lenient => lenient::find(text, wanted, &fences(text)),
+        JsonLevel::Repair => {
+            let fences = fences(text);
+            lenient::find(text, wanted, &fences).or_else(|| repair::find(text, wanted, &fences))
+        }
     };
     match found {
         Some(found) => found.into_extraction(Some(error)),

@@ -19,16 +19,31 @@ use probity_grade::{
     refusal::RefusalRules,
 };
 use probity_load::lines::{LONGEST_LINE, Line};
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
 use crate::pipeline::{self, Broken, Done, Job};
 
 /// A request of the detectors that look at one text.
 #[derive(Debug, Deserialize)]
-pub struct TextRequest {
+pub struct TextRequest<'t> {
+    /// What it is called, as it was written.
+    #[serde(borrow, default)]
+    id: Option<&'t RawValue>,
     /// The text.
     pub text: String,
+}
+
+/// What a line asks.
+trait Request<'t>: Deserialize<'t> {
+    /// What it is called, as it was written.
+    fn id(&self) -> Option<&'t RawValue>;
+}
+
+impl<'t> Request<'t> for TextRequest<'t> {
+    fn id(&self) -> Option<&'t RawValue> {
+        self.id
+    }
 }
 
 /// Whether a text declines.
@@ -135,13 +150,17 @@ impl Job for Detector<'_> {
     }
 
     fn line(&self, (): &mut (), line: Line<'_>, done: &mut Done<Vec<String>>) {
-        let text = |TextRequest { text }: TextRequest| text;
+        let text = |it: TextRequest<'_>| it.text;
         let broken = match self {
             Self::Refusal(rules) => answer(line, done, |it| refusal(rules, &text(it))),
             Self::Json(level, wanted) => answer(line, done, |it| json(&text(it), *level, *wanted)),
             Self::Policy(policies) => answer(line, done, |it| policy(policies, &text(it))),
-            Self::Command(settings) => answer(line, done, |it| settings.answer(&it)),
-            Self::Error(settings) => answer(line, done, |it| settings.answer(&it)),
+            Self::Command(settings) => {
+                answer(line, done, |it: command::Request<'_>| settings.answer(&it))
+            }
+            Self::Error(settings) => {
+                answer(line, done, |it: error::Request<'_>| settings.answer(&it))
+            }
         };
         if let Err((id, message)) = broken {
             let message = format!("line {}: {message}", line.number);
@@ -157,10 +176,10 @@ struct Fault<'m> {
 }
 
 /// Answers one request, or gives its id as far as there is one and what is wrong.
-fn answer<'t, Request: DeserializeOwned, Answer: Serialize>(
+fn answer<'t, Asked: Request<'t>, Answer: Serialize>(
     line: Line<'t>,
     done: &mut Done<Vec<String>>,
-    answer: impl FnOnce(Request) -> Answer,
+    answer: impl FnOnce(Asked) -> Answer,
 ) -> Result<(), (&'t str, String)> {
     let (id, request) = parse(line.bytes, line.too_long)?;
     write_answer(&mut done.output, id, &answer(request));
@@ -180,27 +199,22 @@ fn write_answer(output: &mut Vec<u8>, id: &str, answer: &impl Serialize) {
     output.push(b'\n');
 }
 
-/// The id of a request, as it was written.
-#[derive(Deserialize)]
-struct Id<'t> {
-    #[serde(borrow)]
-    id: Option<&'t RawValue>,
-}
-
 /// A request and its id, or the id as far as there is one and what is wrong.
-fn parse<Request: DeserializeOwned>(
-    bytes: &[u8],
+fn parse<'t, Asked: Request<'t>>(
+    bytes: &'t [u8],
     too_long: bool,
-) -> Result<(&str, Request), (&str, String)> {
+) -> Result<(&'t str, Asked), (&'t str, String)> {
     const NO_ID: &str = "null";
     if too_long {
         return Err((NO_ID, format!("longer than {} MiB", LONGEST_LINE >> 20)));
     }
     let text = std::str::from_utf8(bytes)
         .map_err(|error| (NO_ID, format!("not UTF-8 from byte {} on", error.valid_up_to())))?;
-    // A line that reads at once needs no tree with places for its mistakes.
-    if let (Ok(Id { id }), Ok(request)) = (serde_json::from_str(text), serde_json::from_str(text)) {
-        return Ok((id.map_or(NO_ID, RawValue::get), request));
+    // A line that reads at once needs no tree with places for its mistakes. A list would read, too.
+    if text.trim_ascii_start().starts_with('{')
+        && let Ok(request) = serde_json::from_str::<Asked>(text)
+    {
+        return Ok((request.id().map_or(NO_ID, RawValue::get), request));
     }
     let node = parse_located(text, &Limits::default())
         .map_err(|error| (NO_ID, format!("{} (column {})", error.kind, error.column)))?;
@@ -208,6 +222,9 @@ fn parse<Request: DeserializeOwned>(
         return Err((NO_ID, format!("a request must be a JSON object, not {}", node.kind())));
     }
     let id = node.get("id").map_or(NO_ID, |id| &text[id.span.clone()]);
-    let request = serde_json::from_value(node.to_json());
-    request.map(|request| (id, request)).map_err(|error| (id, error.to_string()))
+    let mut fields = node.to_json();
+    if let Some(fields) = fields.as_object_mut() {
+        fields.shift_remove("id");
+    }
+    Asked::deserialize(fields).map(|request| (id, request)).map_err(|error| (id, error.to_string()))
 }

@@ -80,10 +80,14 @@ impl<'t> Found<'t> {
 /// The first command in a reply; `None` if there is none to be seen.
 pub fn extract(reply: &str) -> Option<Extracted<'_>> {
     let whole = answer(reply);
+    first(reply, whole, &fence::Blocks::read(reply, whole))
+}
+
+/// The first command in a part of a reply, whose blocks are known.
+fn first<'t>(reply: &'t str, whole: Span, blocks: &fence::Blocks<'t>) -> Option<Extracted<'t>> {
     if whole.start == whole.end {
         return None;
     }
-    let blocks = fence::Blocks::read(reply, whole);
     // A block that is surely one of commands comes first; a first line that is a command comes before blocks that may
     // be sample output, and before code in the sentences that explain it.
     let found = json::command(reply, whole)
@@ -121,7 +125,7 @@ pub fn all(reply: &str) -> Vec<Extracted<'_>> {
             alternatives,
         })
         .collect();
-    if let Some(first) = extract(reply)
+    if let Some(first) = first(reply, whole, &blocks)
         && !all.iter().any(|it| it.span.start < first.span.end && first.span.start < it.span.end)
     {
         all.insert(0, first);
@@ -131,10 +135,10 @@ pub fn all(reply: &str) -> Vec<Extracted<'_>> {
 
 /// The part of a reply that is said to the user: what a model thinks aloud before it is not.
 fn answer(reply: &str) -> Span {
-    let thought = ["</think>", "</thinking>", "</thought>"]
-        .iter()
-        .filter_map(|end| Some(reply.rfind(end)? + end.len()))
-        .max();
+    const ENDS: &[&str] = &["</think>", "</thinking>", "</thought>"];
+    // Few replies have any of them, which is found out once.
+    let ends = if reply.contains("</th") { ENDS } else { &[] };
+    let thought = ends.iter().filter_map(|end| Some(reply.rfind(end)? + end.len())).max();
     let span = trimmed(reply, Span { start: thought.unwrap_or_default(), end: reply.len() });
     match span.start < span.end {
         true => span,
@@ -176,6 +180,19 @@ const WARNINGS: &[&str] = &[
     "stay away from",
     "dangerous example",
     "bad example",
+    "wrong way",
+];
+
+/// What warnings are told by at a glance: each of them holds one of these.
+const SIGNS: &[&str] = &[
+    "not ",
+    "n't ",
+    "never ",
+    "avoid",
+    "instead of",
+    "rather than",
+    "stay away from",
+    " example",
     "wrong way",
 ];
 
@@ -239,6 +256,9 @@ fn is_warned_of(before: &str) -> bool {
     {
         return true;
     }
+    if !SIGNS.iter().any(|it| plain.contains(it)) {
+        return false;
+    }
     let found = WARNINGS.iter().filter_map(|it| Some((plain.rfind(it)?, it.len())));
     let Some((at, length)) = found.max_by_key(|it| it.0) else { return false };
     let after = &plain[at + length..];
@@ -277,13 +297,18 @@ fn is_keyword(word: &str) -> bool {
 
 /// Whether a line reads as a sentence rather than as a command.
 fn is_sentence(line: &str) -> bool {
-    let words = line.split_whitespace().count();
     let ends =
         line.ends_with(['.', ':', '!', '?']) && !line.ends_with(" .") && !line.ends_with("..");
-    let addresses = line.split_whitespace().filter(|word| is_plain_english(word)).count();
-    words > 3
-        && (ends && addresses * 2 > words
-            || addresses * 5 > words * 4 && line.starts_with(char::is_uppercase))
+    let capital = line.starts_with(char::is_uppercase);
+    if !ends && !capital {
+        return false;
+    }
+    let (mut words, mut plain) = (0, 0);
+    for word in line.split_whitespace() {
+        words += 1;
+        plain += usize::from(is_plain_english(word));
+    }
+    words > 3 && (ends && plain * 2 > words || capital && plain * 5 > words * 4)
 }
 
 /// `git commit:` names what follows; `scp a host:` does not.

@@ -1,5 +1,7 @@
 //! The parser behind every function of [`super`].
 //!
+//! What it makes of a text is up to a [`Builder`]: a tree with places, or a value without them.
+//!
 //! It walks bytes, which is safe because all of JSON's syntax is ASCII: strings
 //! are the only place where other characters may stand, and they are copied in
 //! whole slices.
@@ -10,9 +12,38 @@ use super::{
     HIGHEST_DEPTH, Limits,
     error::{JsonErrorKind, Stop},
 };
-use crate::located::{Entry, Node, NodeValue};
+/// Makes something of the parts of a text, in the order in which they are read.
+pub(super) trait Builder {
+    /// What a value becomes.
+    type Value;
+    /// What an array becomes before it ends.
+    type Array: Default;
+    /// What an object becomes before it ends.
+    type Object: Default;
+    /// What a key is until its value is read.
+    type Key;
 
-pub(super) struct Parser<'a> {
+    fn null(&mut self, span: Range<usize>) -> Self::Value;
+    fn bool(&mut self, value: bool, span: Range<usize>) -> Self::Value;
+    fn number(&mut self, literal: &str, span: Range<usize>) -> Self::Value;
+    fn string(&mut self, text: String, span: Range<usize>) -> Self::Value;
+    /// The next item of an array begins.
+    fn begin_item(&mut self, array: &Self::Array);
+    fn end_item(&mut self, array: &mut Self::Array, value: Self::Value);
+    fn array(&mut self, array: Self::Array, span: Range<usize>) -> Self::Value;
+    /// The next member of an object begins.
+    fn begin_member(
+        &mut self,
+        object: &mut Self::Object,
+        key: String,
+        span: Range<usize>,
+    ) -> Self::Key;
+    fn end_member(&mut self, object: &mut Self::Object, key: Self::Key, value: Self::Value);
+    fn object(&mut self, object: Self::Object, span: Range<usize>) -> Self::Value;
+}
+
+pub(super) struct Parser<'a, B> {
+    pub(super) builder: B,
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
@@ -20,9 +51,10 @@ pub(super) struct Parser<'a> {
     max_bytes: usize,
 }
 
-impl<'a> Parser<'a> {
-    pub(super) fn new(text: &'a str, start: usize, limits: &Limits) -> Self {
+impl<'a, B: Builder> Parser<'a, B> {
+    pub(super) fn new(text: &'a str, start: usize, limits: &Limits, builder: B) -> Self {
         Self {
+            builder,
             text,
             bytes: text.as_bytes(),
             at: start,
@@ -31,69 +63,79 @@ impl<'a> Parser<'a> {
         }
     }
 
-    pub(super) fn document(&mut self) -> Result<Node, Stop> {
+    pub(super) fn document(&mut self) -> Result<B::Value, Stop> {
         if self.text.starts_with('\u{feff}') {
             return Err(self.stop(JsonErrorKind::ByteOrderMark));
         }
-        let (node, _) = self.prefix()?;
+        let (value, _) = self.prefix()?;
         self.blanks();
         match self.peek() {
-            None => Ok(node),
+            None => Ok(value),
             Some(_) => Err(self.unexpected("the end of the text")),
         }
     }
 
-    pub(super) fn prefix(&mut self) -> Result<(Node, usize), Stop> {
+    pub(super) fn prefix(&mut self) -> Result<(B::Value, usize), Stop> {
         if self.text.len() > self.max_bytes {
             let limit = self.max_bytes;
             return Err(self.stop(JsonErrorKind::TooLarge { limit }));
         }
         self.blanks();
-        let node = self.value(0)?;
-        let end = node.span.end;
-        Ok((node, end))
+        let value = self.value(0)?;
+        Ok((value, self.at))
     }
 
-    fn value(&mut self, depth: usize) -> Result<Node, Stop> {
+    fn value(&mut self, depth: usize) -> Result<B::Value, Stop> {
         let start = self.at;
-        let value = match self.peek() {
-            Some(b'{') => NodeValue::Object(self.object(depth)?),
-            Some(b'[') => NodeValue::Array(self.array(depth)?),
-            Some(b'"') => NodeValue::String(self.string()?),
-            Some(b'-' | b'0'..=b'9') => NodeValue::Number(self.number()?.to_owned()),
-            Some(_) if self.word("true") => NodeValue::Bool(true),
-            Some(_) if self.word("false") => NodeValue::Bool(false),
-            Some(_) if self.word("null") => NodeValue::Null,
-            Some(_) | None => return Err(self.unexpected("a value")),
-        };
-        Ok(Node { span: start..self.at, value })
+        match self.peek() {
+            Some(b'{') => {
+                let object = self.object(depth)?;
+                Ok(self.builder.object(object, start..self.at))
+            }
+            Some(b'[') => {
+                let array = self.array(depth)?;
+                Ok(self.builder.array(array, start..self.at))
+            }
+            Some(b'"') => {
+                let text = self.string()?;
+                Ok(self.builder.string(text, start..self.at))
+            }
+            Some(b'-' | b'0'..=b'9') => {
+                let literal = self.number()?;
+                Ok(self.builder.number(literal, start..self.at))
+            }
+            Some(_) if self.word("true") => Ok(self.builder.bool(true, start..self.at)),
+            Some(_) if self.word("false") => Ok(self.builder.bool(false, start..self.at)),
+            Some(_) if self.word("null") => Ok(self.builder.null(start..self.at)),
+            Some(_) | None => Err(self.unexpected("a value")),
+        }
     }
 
-    fn object(&mut self, depth: usize) -> Result<Vec<Entry>, Stop> {
+    fn object(&mut self, depth: usize) -> Result<B::Object, Stop> {
         self.open(depth)?;
+        let mut object = B::Object::default();
         if self.eat(b'}') {
-            return Ok(Vec::new());
+            return Ok(object);
         }
-        let mut entries = Vec::with_capacity(10);
+        let mut expected = "a string key or `}`";
         loop {
             let start = self.at;
             if self.peek() != Some(b'"') {
-                let expected =
-                    if entries.is_empty() { "a string key or `}`" } else { "a string key" };
                 return Err(self.unexpected(expected));
             }
+            expected = "a string key";
             let key = self.string()?;
-            let key_span = start..self.at;
+            let key = self.builder.begin_member(&mut object, key, start..self.at);
             self.blanks();
             if !self.eat(b':') {
                 return Err(self.unexpected("`:`"));
             }
             self.blanks();
-            let node = self.value(depth + 1)?;
-            entries.push(Entry { key, key_span, node });
+            let value = self.value(depth + 1)?;
+            self.builder.end_member(&mut object, key, value);
             self.blanks();
             if self.eat(b'}') {
-                return Ok(entries);
+                return Ok(object);
             }
             if !self.eat(b',') {
                 return Err(self.unexpected("`,` or `}`"));
@@ -102,17 +144,19 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn array(&mut self, depth: usize) -> Result<Vec<Node>, Stop> {
+    fn array(&mut self, depth: usize) -> Result<B::Array, Stop> {
         self.open(depth)?;
-        let mut nodes = Vec::new();
+        let mut array = B::Array::default();
         if self.eat(b']') {
-            return Ok(nodes);
+            return Ok(array);
         }
         loop {
-            nodes.push(self.value(depth + 1)?);
+            self.builder.begin_item(&array);
+            let value = self.value(depth + 1)?;
+            self.builder.end_item(&mut array, value);
             self.blanks();
             if self.eat(b']') {
-                return Ok(nodes);
+                return Ok(array);
             }
             if !self.eat(b',') {
                 return Err(self.unexpected("`,` or `]`"));
@@ -135,10 +179,14 @@ impl<'a> Parser<'a> {
     fn string(&mut self) -> Result<String, Stop> {
         self.at += 1;
         let plain = self.plain_run();
-        let mut string = self.text[plain].to_owned();
         if self.eat(b'"') {
-            return Ok(string);
+            return Ok(self.text[plain].to_owned());
         }
+        // A text with escapes goes on as far as the next quote, and must not grow in small steps until then.
+        let rest = &self.bytes[self.at..];
+        let length = plain.len() + memchr::memchr(b'"', rest).unwrap_or(0);
+        let mut string = String::with_capacity(length);
+        string.push_str(&self.text[plain]);
         loop {
             let plain = self.plain_run();
             string.push_str(&self.text[plain]);

@@ -1,7 +1,7 @@
 //! Makes one automaton of many phrases.
 
 use super::{
-    automaton::{Automaton, Follow, NO_FAMILY, Node, Start, Starts, WordId},
+    automaton::{Automaton, Follow, NO_FAMILY, Node, Second, Start, Starts, WordId},
     grammar::{Grammar, Piece},
 };
 
@@ -16,6 +16,7 @@ pub(super) struct Draft {
 #[derive(Default)]
 struct DraftStarts {
     nodes: Vec<Start>,
+    seconds: Vec<Second>,
     follow: Follow,
 }
 
@@ -48,11 +49,16 @@ impl Draft {
             if self.starts.len() <= index {
                 self.starts.resize_with(index + 1, DraftStarts::default);
             }
-            let DraftNode { any, follow, family, .. } = &self.nodes[node as usize];
+            let DraftNode { edges, any, follow, family } = &self.nodes[node as usize];
             let starts = &mut self.starts[index];
             let open = family.is_some() || !any.is_empty();
             starts.follow.add(if open { Follow::ALL } else { *follow });
-            starts.nodes.push(Start { node, anchored: grammar.anchored });
+            let anchored = grammar.anchored;
+            if open {
+                starts.nodes.push(Start { node, anchored });
+            }
+            let seconds = edges.iter().map(|&(word, node)| Second { word, node, anchored });
+            starts.seconds.extend(seconds);
         }
     }
 
@@ -64,17 +70,20 @@ impl Draft {
             let any = append(&mut flat.any, any);
             flat.nodes.push(Node { edges, any, follow, family: family.unwrap_or(NO_FAMILY) });
         }
-        for DraftStarts { nodes, follow } in self.starts {
+        for DraftStarts { nodes, mut seconds, follow } in self.starts {
+            seconds.sort_by_key(|it| it.word);
             let nodes = append(&mut flat.firsts, nodes);
-            flat.starts.push(Starts { nodes, follow });
+            let seconds = append(&mut flat.seconds, seconds);
+            flat.starts.push(Starts { nodes, seconds, follow });
         }
-        let Flat { nodes, edges, any, starts, firsts } = flat;
+        let Flat { nodes, edges, any, starts, firsts, seconds } = flat;
         Automaton {
             nodes: nodes.into(),
             edges: edges.into(),
             any: any.into(),
             starts: starts.into(),
             firsts: firsts.into(),
+            seconds: seconds.into(),
             across: false,
         }
     }
@@ -154,6 +163,7 @@ struct Flat {
     any: Vec<u32>,
     starts: Vec<Starts>,
     firsts: Vec<Start>,
+    seconds: Vec<Second>,
 }
 
 /// Where what was appended begins and ends.

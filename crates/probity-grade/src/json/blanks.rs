@@ -11,7 +11,14 @@ pub(super) fn is_blank(it: char) -> bool {
 
 /// The first byte from `at` on that is not blank.
 pub(super) fn skip_blanks(text: &str, at: usize) -> usize {
-    text[at..].find(|it| !is_blank(it)).map_or(text.len(), |length| at + length)
+    let rest = &text.as_bytes()[at..];
+    let usual = |it: &u8| matches!(it, b' ' | b'\t' | b'\n' | b'\r');
+    let at = at + rest.iter().position(|it| !usual(it)).unwrap_or(rest.len());
+    // Nearly always something else than a blank is here.
+    match text.as_bytes().get(at) {
+        Some(0x21..0x80) | None => at,
+        Some(_) => text[at..].find(|it| !is_blank(it)).map_or(text.len(), |length| at + length),
+    }
 }
 
 /// The byte after the comment that starts at `at`, if one does.
@@ -19,6 +26,9 @@ pub(super) fn skip_blanks(text: &str, at: usize) -> usize {
 /// A `#` comment without a line end stops before a closing bracket, because a
 /// model that writes everything on one line did not mean to comment that out.
 pub(super) fn skip_comment(text: &str, at: usize) -> Option<usize> {
+    if !matches!(text.as_bytes().get(at), Some(b'/' | b'<' | b'#')) {
+        return None;
+    }
     let rest = &text[at..];
     if rest.starts_with("/*") {
         return Some(rest.find("*/").map_or(text.len(), |length| at + length + 2));

@@ -4,34 +4,29 @@
 //! never gives a value here: whatever is complete in it is only a part of what
 //! the model meant to say.
 
-use std::ops::Range;
+use std::{collections::BTreeMap, ops::Range};
 
-use probity_core::json::{Limits, Parsed, parse};
+use probity_core::json::{JsonErrorKind, Limits, Parsed, parse};
 use serde_json::Value;
 
 use super::{
     Found, Step, Wanted,
     blanks::is_blank,
     evidence,
-    fences::{Code, Tag, fences},
+    fences::{Code, Fence, Tag},
     rewrite::{with_escapes, without_trailing_commas},
     scan::{Scan, scan},
 };
 
-pub(super) fn find(text: &str, wanted: Wanted) -> Option<Found> {
-    if text.len() > Limits::default().max_bytes {
-        return None;
-    }
-    let candidates = candidates(text, wanted);
-    candidates
-        .iter()
-        .find_map(|it| it.read(text, wanted, &[]))
-        .or_else(|| candidates.iter().find_map(|it| it.read(text, wanted, &[Step::TrailingCommas])))
-        .or_else(|| candidates.iter().find_map(|it| it.read(text, wanted, &[Step::Escapes])))
-        .or_else(|| {
-            let both = [Step::TrailingCommas, Step::Escapes];
-            candidates.iter().find_map(|it| it.read(text, wanted, &both))
-        })
+pub(super) fn find(text: &str, wanted: Wanted, fences: &[Fence]) -> Option<Found> {
+    let mut attempt = Attempt { text, wanted, broken: Vec::new(), by_start: BTreeMap::new() };
+    // Most replies that hold a value hold it here; brackets are looked for where that is not so.
+    wrapped(text, fences)
+        .find_map(|it| attempt.read(it))
+        .or_else(|| bracketed(text, wanted, fences).find_map(|it| attempt.read(it)))
+        .or_else(|| attempt.mend(&[Step::TrailingCommas]))
+        .or_else(|| attempt.mend(&[Step::Escapes]))
+        .or_else(|| attempt.mend(&[Step::TrailingCommas, Step::Escapes]))
 }
 
 /// A piece of the text that may be the value.
@@ -43,39 +38,47 @@ struct Candidate {
     scalars: bool,
 }
 
-/// The pieces in the order in which they are tried. Apart from the whole text,
-/// the fences and the greedy piece they do not overlap, so that reading all of
-/// them takes linear time.
-fn candidates(text: &str, wanted: Wanted) -> Vec<Candidate> {
-    let mut candidates =
-        vec![Candidate { span: trimmed(text, 0..text.len()), step: None, scalars: true }];
-    let fences = fences(text);
-    let code = Code::of(&fences);
-    candidates.extend(fences.into_iter().map(|fence| Candidate {
-        span: trimmed(text, fence.content),
+/// What has been tried.
+struct Attempt<'t> {
+    text: &'t str,
+    wanted: Wanted,
+    /// The candidates that are not JSON as they stand, in order.
+    broken: Vec<(Candidate, Failure)>,
+    /// Which of them starts at a byte, the last one of several.
+    by_start: BTreeMap<usize, usize>,
+}
+
+/// Why a candidate is not JSON, and the byte of the text at which the parser stopped.
+#[derive(Clone)]
+struct Failure {
+    kind: JsonErrorKind,
+    at: usize,
+}
+
+/// The whole text and its fences.
+fn wrapped(text: &str, fences: &[Fence]) -> impl Iterator<Item = Candidate> {
+    let whole = Candidate { span: trimmed(text, 0..text.len()), step: None, scalars: true };
+    let fenced = fences.iter().map(|fence| Candidate {
+        span: trimmed(text, fence.content.clone()),
         step: Some(Step::Fence),
         scalars: fence.tag == Tag::Json,
-    }));
+    });
+    std::iter::once(whole).chain(fenced).filter(|it| !it.span.is_empty())
+}
+
+/// The pieces between brackets in the order in which they are tried. Apart from the greedy one they do not overlap,
+/// so that reading all of them takes linear time.
+fn bracketed(text: &str, wanted: Wanted, fences: &[Fence]) -> impl Iterator<Item = Candidate> {
+    let code = Code::of(fences);
     let scan = scan(text);
     let greedy = greedy(text, wanted, &scan);
     let cut = scan.cut.unwrap_or(text.len());
-    candidates.extend(scan.regions.into_iter().map(|span| Candidate {
-        span,
-        step: Some(Step::BalancedScan),
-        scalars: false,
-    }));
-    candidates.extend(greedy.into_iter().map(|span| Candidate {
-        span,
-        step: Some(Step::GreedyBrackets),
-        scalars: false,
-    }));
-    candidates.retain(|it| match it.step {
-        Some(Step::BalancedScan | Step::GreedyBrackets) => {
-            it.span.start < cut && !code.holds(it.span.start)
-        }
-        Some(_) | None => !it.span.is_empty(),
-    });
-    candidates
+    let balanced = scan.regions.into_iter().map(|it| (it, Step::BalancedScan));
+    let greedy = greedy.into_iter().map(|it| (it, Step::GreedyBrackets));
+    balanced
+        .chain(greedy)
+        .filter(move |(span, _)| span.start < cut && !code.holds(span.start))
+        .map(|(span, step)| Candidate { span, step: Some(step), scalars: false })
 }
 
 /// From the first wanted bracket to the last one that could close it, for each kind.
@@ -96,32 +99,96 @@ fn greedy(text: &str, wanted: Wanted, scan: &Scan) -> Vec<Range<usize>> {
     spans
 }
 
-impl Candidate {
-    /// Reads the candidate after the given mends, each of which must change it.
-    fn read(&self, text: &str, wanted: Wanted, mends: &[Step]) -> Option<Found> {
-        let piece = &text[self.span.clone()];
-        let opener = piece.bytes().next()?;
-        let is_container = matches!(opener, b'{' | b'[');
-        let is_wanted = if is_container {
-            // The whole text is the answer whatever its kind is.
-            self.step.is_none() || wanted.opens_with(opener)
-        } else {
-            self.scalars && (self.step.is_none() || wanted == Wanted::Any)
-        };
-        if !is_wanted || !mends.is_empty() && !is_container {
+impl Attempt<'_> {
+    /// Reads a candidate as it stands.
+    fn read(&mut self, candidate: Candidate) -> Option<Found> {
+        if !candidate.is_wanted(self.text, self.wanted) {
             return None;
         }
-        let mut mended = None;
-        for mend in mends {
-            let piece = mended.as_deref().unwrap_or(piece);
-            let next = if *mend == Step::Escapes {
-                with_escapes(piece)?
-            } else {
-                without_trailing_commas(piece)?
-            };
-            mended = Some(next);
+        let failure = match self.known_failure(&candidate.span) {
+            Some(failure) => failure,
+            None => match parse(&self.text[candidate.span.clone()], &Limits::default()) {
+                // What is JSON needs no mends, credible or not.
+                Ok(parsed) => return candidate.found(self.text, parsed, &[]),
+                Err(error) => Failure { kind: error.kind, at: candidate.span.start + error.offset },
+            },
+        };
+        self.by_start.insert(candidate.span.start, self.broken.len());
+        self.broken.push((candidate, failure));
+        None
+    }
+
+    /// Why a piece is no JSON, if another one that starts at the same byte was read far enough to tell.
+    fn known_failure(&self, span: &Range<usize>) -> Option<Failure> {
+        let (other, failure) = self.broken.get(*self.by_start.get(&span.start)?)?;
+        // The parser looks one byte ahead of where it stops.
+        let reached = failure.at + 2 <= other.span.end.min(span.end);
+        reached.then(|| failure.clone())
+    }
+
+    /// Reads the first candidate that is JSON after these mends, each of which must change it.
+    fn mend(&self, mends: &[Step]) -> Option<Found> {
+        let mut broken = self.broken.iter();
+        broken.find_map(|(candidate, failure)| {
+            let piece = &self.text[candidate.span.clone()];
+            let is_hopeful = mends.iter().any(|it| failure.may_yield_to(*it, self.text));
+            if !is_hopeful || !piece.starts_with(['{', '[']) {
+                return None;
+            }
+            let mut mended = None;
+            for mend in mends {
+                let piece = mended.as_deref().unwrap_or(piece);
+                let next = if *mend == Step::Escapes {
+                    with_escapes(piece)?
+                } else {
+                    without_trailing_commas(piece)?
+                };
+                mended = Some(next);
+            }
+            let parsed = parse(mended.as_deref().unwrap_or(piece), &Limits::default()).ok()?;
+            candidate.found(self.text, parsed, mends)
+        })
+    }
+}
+
+impl Failure {
+    /// Whether a mend changes anything at or before the place where the parser stopped. If it does not, the parser
+    /// would stop there again.
+    fn may_yield_to(&self, mend: Step, text: &str) -> bool {
+        match &self.kind {
+            JsonErrorKind::ControlCharacter(_)
+            | JsonErrorKind::InvalidEscape(_)
+            | JsonErrorKind::InvalidUnicodeEscape
+            | JsonErrorKind::UnclosedString => mend == Step::Escapes,
+            JsonErrorKind::Unexpected { found: Some(','), .. } => mend == Step::TrailingCommas,
+            JsonErrorKind::Unexpected { found: Some(']' | '}'), .. } => {
+                let blanks = [' ', '\t', '\n', '\r'];
+                mend == Step::TrailingCommas
+                    && text[..self.at].trim_end_matches(blanks).ends_with(',')
+            }
+            JsonErrorKind::Unexpected { .. }
+            | JsonErrorKind::LeadingZero
+            | JsonErrorKind::ByteOrderMark
+            | JsonErrorKind::TooDeep { .. }
+            | JsonErrorKind::TooLarge { .. } => false,
         }
-        let parsed = parse(mended.as_deref().unwrap_or(piece), &Limits::default()).ok()?;
+    }
+}
+
+impl Candidate {
+    fn is_wanted(&self, text: &str, wanted: Wanted) -> bool {
+        let opener = text.as_bytes().get(self.span.start).filter(|_| !self.span.is_empty());
+        match opener {
+            // The whole text is the answer whatever its kind is.
+            Some(b'{' | b'[') if self.step.is_none() => true,
+            Some(opener @ (b'{' | b'[')) => wanted.opens_with(*opener),
+            Some(_) => self.scalars && (self.step.is_none() || wanted == Wanted::Any),
+            None => false,
+        }
+    }
+
+    /// The value of the candidate after these mends, if it is credible.
+    fn found(&self, text: &str, parsed: Parsed, mends: &[Step]) -> Option<Found> {
         if !self.is_credible(text, &parsed.value) {
             return None;
         }

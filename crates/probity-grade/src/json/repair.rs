@@ -14,16 +14,13 @@ mod verdict;
 
 use std::collections::BTreeSet;
 
-use probity_core::{
-    json::{Limits, Parsed},
-    located::Node,
-};
+use probity_core::{json::Parsed, located::Node};
 
 use super::{
     Found, Step, Wanted,
     blanks::{is_blank, skip_blanks, skip_blanks_and_comments},
     evidence::{self, Place},
-    fences::{Code, Fence, Tag, fences},
+    fences::{Code, Fence, Tag},
     lenient::relocated,
     scan::scan,
 };
@@ -37,16 +34,12 @@ const MAX_OPENERS: usize = 1000;
 /// How many bytes may be looked at again for each byte of the text.
 const BUDGET_PER_BYTE: usize = 16;
 
-pub(super) fn find(text: &str, wanted: Wanted) -> Option<Found> {
-    if text.len() > Limits::default().max_bytes {
-        return None;
-    }
-    let fences = fences(text);
+pub(super) fn find(text: &str, wanted: Wanted, fences: &[Fence]) -> Option<Found> {
     fences
         .iter()
         .take(MAX_OPENERS)
         .find_map(|fence| in_fence(text, fence, wanted))
-        .or_else(|| in_prose(text, wanted, &Code::of(&fences)))
+        .or_else(|| in_prose(text, wanted, &Code::of(fences)))
 }
 
 /// Reads a fenced block that starts with a bracket.
@@ -57,12 +50,15 @@ fn in_fence(text: &str, fence: &Fence, wanted: Wanted) -> Option<Found> {
     if !wanted.opens_with(opener) {
         return None;
     }
-    let scan = scan(&content[start..]);
-    let end = scan.regions.first().filter(|it| it.start == 0).map(|it| start + it.end);
+    let suggests = |place| {
+        let scan = scan(&content[start..]);
+        let end = scan.regions.first().filter(|it| it.start == 0).map(|it| start + it.end);
+        evidence::suggests(content, start, end, place)
+    };
     let is_meant = match fence.tag {
         Tag::Json => true,
-        Tag::Plain => evidence::suggests(content, start, end, Place::Start),
-        Tag::Code => evidence::suggests(content, start, end, Place::Inside),
+        Tag::Plain => suggests(Place::Start),
+        Tag::Code => suggests(Place::Inside),
     };
     if !is_meant {
         return None;
@@ -208,8 +204,8 @@ impl<'a> Repairer<'a> {
     }
 
     fn note_blanks(&mut self, skipped: &str) {
-        let special = |it: char| is_blank(it) && !matches!(it, ' ' | '\t' | '\n' | '\r');
-        if skipped.contains(special) {
+        // All of it is blank, so that only which blanks they are is left to tell.
+        if !skipped.bytes().all(|it| matches!(it, b' ' | b'\t' | b'\n' | b'\r')) {
             self.note(Step::StrippedBlanks);
         }
     }

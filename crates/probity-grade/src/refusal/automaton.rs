@@ -116,14 +116,18 @@ pub(super) struct Automaton {
     /// The phrases that begin with a word, per word number.
     pub(super) starts: Cow<'static, [Starts]>,
     pub(super) firsts: Cow<'static, [Start]>,
+    pub(super) seconds: Cow<'static, [Second]>,
     /// Whether a phrase may go on after the end of a sentence.
     pub(super) across: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Starts {
-    /// Part of `firsts`.
+    /// Part of `firsts`: where the word is a phrase, or any word can follow.
     pub(super) nodes: [u32; 2],
+    /// Part of `seconds`, ordered by word: where the second word of a phrase leads. Many phrases begin with the same
+    /// word, and few of them go on with the next one of a reply.
+    pub(super) seconds: [u32; 2],
     /// What can follow in any of the phrases, so that most words end here.
     pub(super) follow: Follow,
 }
@@ -132,6 +136,14 @@ pub(super) struct Starts {
 pub(super) struct Start {
     pub(super) node: u32,
     /// Only as the first word of a sentence.
+    pub(super) anchored: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Second {
+    pub(super) word: WordId,
+    pub(super) node: u32,
+    /// Only if the word before it is the first of a sentence.
     pub(super) anchored: bool,
 }
 
@@ -177,11 +189,18 @@ impl Automaton {
         let number = |at: usize| u32::try_from(at).expect("a list has fewer than 2^32 words");
         let (mut nodes, mut edges) = (Vec::new(), Vec::new());
         let most = phrases.iter().filter_map(|(words, _)| words.first()).max();
-        let mut firsts = vec![Vec::new(); most.map_or(0, |it| *it as usize + 1)];
-        let mut starts = vec![Starts::default(); firsts.len()];
+        let mut begun = vec![(Vec::new(), Vec::new()); most.map_or(0, |it| *it as usize + 1)];
+        let mut starts = vec![Starts::default(); begun.len()];
         for (words, family) in phrases {
             let Some((first, rest)) = words.split_first() else { continue };
-            firsts[*first as usize].push(Start { node: number(nodes.len()), anchored: false });
+            let (firsts, seconds) = &mut begun[*first as usize];
+            match rest {
+                [] => firsts.push(Start { node: number(nodes.len()), anchored: false }),
+                [second, ..] => {
+                    let node = number(nodes.len() + 1);
+                    seconds.push(Second { word: *second, node, anchored: false });
+                }
+            }
             let follow = rest.first().map_or(Follow::ALL, |it| Follow::of(*it));
             starts[*first as usize].follow.add(follow);
             for word in rest {
@@ -193,18 +212,23 @@ impl Automaton {
             let follow = Follow::default();
             nodes.push(Node { edges: [0; 2], any: [0; 2], follow, family: *family });
         }
-        let mut all = Vec::new();
-        for (starts, firsts) in starts.iter_mut().zip(firsts) {
-            let from = number(all.len());
-            all.extend(firsts);
-            starts.nodes = [from, number(all.len())];
+        let (mut all_firsts, mut all_seconds) = (Vec::new(), Vec::new());
+        for (starts, (firsts, mut seconds)) in starts.iter_mut().zip(begun) {
+            let from = [number(all_firsts.len()), number(all_seconds.len())];
+            // Stable: of phrases that are found together, the one that was given first comes first.
+            seconds.sort_by_key(|it| it.word);
+            all_firsts.extend(firsts);
+            all_seconds.extend(seconds);
+            starts.nodes = [from[0], number(all_firsts.len())];
+            starts.seconds = [from[1], number(all_seconds.len())];
         }
         Self {
             nodes: nodes.into(),
             edges: edges.into(),
             any: Cow::Borrowed(&[]),
             starts: starts.into(),
-            firsts: all.into(),
+            firsts: all_firsts.into(),
+            seconds: all_seconds.into(),
             across: true,
         }
     }
@@ -222,11 +246,26 @@ impl Automaton {
                 continue;
             }
             let opens = first == 0 || tokens[first - 1].sentence != token.sentence;
-            let firsts = part(&self.firsts, starts.nodes).iter();
-            let open = firsts.filter(|it| opens || !it.anchored);
+            let same = |it: &&Token| self.across || it.sentence == token.sentence;
+            let second = tokens.get(first + 1).filter(same);
             now.clear();
-            now.extend(open.map(|start| start.node));
-            let mut end = first + 1;
+            for start in part(&self.firsts, starts.nodes).iter().filter(|it| opens || !it.anchored)
+            {
+                let node = &self.nodes[start.node as usize];
+                if node.family != NO_FAMILY {
+                    found(Match { family: node.family.into(), first, end: first + 1 });
+                }
+                if second.is_some() {
+                    now.extend_from_slice(part(&self.any, node.any));
+                }
+            }
+            if let Some(second) = second.filter(|it| it.word != UNKNOWN) {
+                let seconds = part(&self.seconds, starts.seconds);
+                let from = seconds.partition_point(|it| it.word < second.word);
+                let seconds = seconds[from..].iter().take_while(|it| it.word == second.word);
+                now.extend(seconds.filter(|it| opens || !it.anchored).map(|it| it.node));
+            }
+            let mut end = first + 2;
             while !now.is_empty() {
                 for &node in &now {
                     let family = self.nodes[node as usize].family;
@@ -234,7 +273,6 @@ impl Automaton {
                         found(Match { family: family.into(), first, end });
                     }
                 }
-                let same = |it: &&Token| self.across || it.sentence == token.sentence;
                 let Some(follow) = tokens.get(end).filter(same) else {
                     break;
                 };

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{
-    automaton::{Automaton, Entry, Follow, Node, Start, Starts, Vocabulary},
+    automaton::{Automaton, Entry, Follow, Node, Second, Start, Starts, Vocabulary},
     words::Folded,
 };
 

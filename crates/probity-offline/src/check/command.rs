@@ -12,20 +12,29 @@ use probity_shell::{
     safety::{self, Assessment, Finding, Judgement, Level, Opaque, Risk},
 };
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 /// A command to be judged.
 #[derive(Debug, Deserialize)]
-pub struct Request {
+pub struct Request<'t> {
+    #[serde(borrow, default)]
+    id: Option<&'t RawValue>,
     command: String,
     against: Option<String>,
     level: Option<Level>,
     execute: Option<bool>,
 }
 
-impl Request {
+impl Request<'_> {
     /// A command, judged by the settings alone.
     pub fn of(command: &str) -> Self {
-        Self { command: command.to_owned(), against: None, level: None, execute: None }
+        Self { id: None, command: command.to_owned(), against: None, level: None, execute: None }
+    }
+}
+
+impl<'t> super::Request<'t> for Request<'t> {
+    fn id(&self) -> Option<&'t RawValue> {
+        self.id
     }
 }
 
@@ -62,7 +71,7 @@ impl Settings<'_> {
     }
 
     /// Judges the command of a request.
-    pub fn answer(&self, request: &Request) -> Answer {
+    pub fn answer(&self, request: &Request<'_>) -> Answer {
         let settings = Self {
             level: request.level.unwrap_or(self.level),
             execute: request.execute.unwrap_or(self.execute),

@@ -3,11 +3,13 @@
 use probity_core::failure::ErrorKind;
 use probity_grade::errors::{ErrorInput, ErrorRules, ErrorVerdict};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, value::RawValue};
 
 /// An error to be looked at.
 #[derive(Debug, Deserialize)]
-pub struct Request {
+pub struct Request<'t> {
+    #[serde(borrow, default)]
+    id: Option<&'t RawValue>,
     backend: Option<String>,
     status: Option<u16>,
     exit_code: Option<i32>,
@@ -16,6 +18,12 @@ pub struct Request {
     stdout: Option<String>,
     stderr: Option<String>,
     headers: Option<Map<String, Value>>,
+}
+
+impl<'t> super::Request<'t> for Request<'t> {
+    fn id(&self) -> Option<&'t RawValue> {
+        self.id
+    }
 }
 
 /// What is known of errors whose requests do not say it.
@@ -44,7 +52,7 @@ pub struct Answer {
 
 impl Settings<'_> {
     /// Says what the error of a request is.
-    pub fn answer(&self, request: &Request) -> Answer {
+    pub fn answer(&self, request: &Request<'_>) -> Answer {
         let headers: Vec<(&str, &str)> = request
             .headers
             .iter()

@@ -1,5 +1,7 @@
 //! A command in a Markdown fence.
 
+use std::cell::OnceCell;
+
 use super::{
     Found, Step, begins_as_command, is_comment, is_sentence, is_warned_of, json, leading, line,
     trimmed,
@@ -12,6 +14,8 @@ struct Block<'t> {
     inside: Span,
     /// Whether the words before it tell not to use it.
     warned: bool,
+    /// Its command, once somebody has asked for it.
+    command: OnceCell<Option<Found<'t>>>,
 }
 
 /// All blocks of a reply.
@@ -170,13 +174,13 @@ impl<'t> Blocks<'t> {
         &self,
         reply: &'t str,
         passes: impl Fn(&Block<'_>) -> bool,
-    ) -> Vec<(&Block<'t>, Found<'t>)> {
+    ) -> Vec<(&Block<'t>, &Found<'t>)> {
         let blocks = self.blocks.iter().filter(|it| passes(it));
         blocks.filter_map(|it| Some((it, it.command(reply)?))).collect()
     }
 
-    fn found(&self, blocks: &[(&Block<'t>, Found<'t>)], at: usize) -> Option<Found<'t>> {
-        let mut found = blocks.get(at)?.1.clone();
+    fn found(&self, blocks: &[(&Block<'t>, &Found<'t>)], at: usize) -> Option<Found<'t>> {
+        let mut found = (*blocks.get(at)?.1).clone();
         let outer = [(!self.prose.is_empty()).then_some(Step::Prose), Some(Step::Fence)];
         found.steps.splice(..0, outer.into_iter().flatten());
         // Blocks in other languages are no alternatives, and neither is sample output.
@@ -188,12 +192,12 @@ impl<'t> Blocks<'t> {
     /// The commands of all blocks that may hold one.
     pub(super) fn all(&self, reply: &'t str) -> Vec<Found<'t>> {
         let blocks = self.blocks.iter().filter(|it| it.may_be_shell());
-        blocks.filter_map(|it| it.command(reply)).collect()
+        blocks.filter_map(|it| it.command(reply).cloned()).collect()
     }
 }
 
 /// Where the first block is that is sure to hold a command.
-fn surest(reply: &str, blocks: &[(&Block<'_>, Found<'_>)]) -> Option<usize> {
+fn surest(reply: &str, blocks: &[(&Block<'_>, &Found<'_>)]) -> Option<usize> {
     let untagged = |it: &Block<'_>| it.tag.is_empty() && it.begins_as_command(reply);
     blocks
         .iter()
@@ -202,14 +206,18 @@ fn surest(reply: &str, blocks: &[(&Block<'_>, Found<'_>)]) -> Option<usize> {
 }
 
 /// Where the first block is that may hold a command.
-fn likeliest(reply: &str, blocks: &[(&Block<'_>, Found<'_>)]) -> Option<usize> {
+fn likeliest(reply: &str, blocks: &[(&Block<'_>, &Found<'_>)]) -> Option<usize> {
     let runs = |it: &Block<'_>| !it.is_shown() || it.holds_field(reply);
     surest(reply, blocks)
         .or_else(|| blocks.iter().position(|(it, _)| it.tag.is_empty()))
         .or_else(|| blocks.iter().position(|(it, _)| runs(it)))
 }
 
-impl Block<'_> {
+impl<'t> Block<'t> {
+    fn new(tag: &'t str, inside: Span, warned: bool) -> Self {
+        Self { tag, inside, warned, command: OnceCell::new() }
+    }
+
     fn has_tag(&self, tags: &[&str]) -> bool {
         tags.iter().any(|it| self.tag.eq_ignore_ascii_case(it))
     }
@@ -238,7 +246,11 @@ impl Block<'_> {
         begins_as_command(first) || line::session(reply, inside).is_some()
     }
 
-    fn command<'t>(&self, reply: &'t str) -> Option<Found<'t>> {
+    fn command(&self, reply: &'t str) -> Option<&Found<'t>> {
+        self.command.get_or_init(|| self.read_command(reply)).as_ref()
+    }
+
+    fn read_command(&self, reply: &'t str) -> Option<Found<'t>> {
         let inside = trimmed(reply, self.inside);
         let shown = || self.has_tag(SESSION_TAGS).then(|| line::shown(reply, inside)).flatten();
         let inner =
@@ -254,6 +266,10 @@ impl<'t> Blocks<'t> {
     /// Finds the blocks of a reply and the text between them.
     pub(super) fn read(reply: &'t str, whole: Span) -> Self {
         let mut read = Blocks { blocks: Vec::new(), prose: Vec::new() };
+        if !MARKS.iter().any(|it| whole.of(reply).contains(it)) {
+            read.add_prose(reply, whole);
+            return read;
+        }
         let mut open: Option<&str> = None;
         let (mut at, mut outside) = (whole.start, whole.start);
         for line in whole.of(reply).split_inclusive('\n') {
@@ -267,7 +283,8 @@ impl<'t> Blocks<'t> {
                             && outside == whole.start
                             && closes(reply, before, whole))
                     {
-                        let warned = read.add_prose(reply, Span { start: outside, end: at });
+                        let prose = read.add_prose(reply, Span { start: outside, end: at });
+                        let warned = prose.is_some_and(|it| is_warned_of(it.of(reply)));
                         outside = end;
                         match rest.find(mark) {
                             Some(close) => {
@@ -277,12 +294,12 @@ impl<'t> Blocks<'t> {
                             None => {
                                 open = Some(mark);
                                 let inside = Span { start: end, end: whole.end };
-                                read.blocks.push(Block { tag: language(rest), inside, warned });
+                                read.blocks.push(Block::new(language(rest), inside, warned));
                             }
                         }
                     } else if opening(content).is_some() {
                         // The model went on from a fence that it took for opened.
-                        read.blocks.push(Block { tag: "", inside: before, warned: false });
+                        read.blocks.push(Block::new("", before, false));
                         outside = end;
                     }
                 }
@@ -314,17 +331,14 @@ impl<'t> Blocks<'t> {
             || (FOREIGN_TAGS.contains(&tag) || DATA_TAGS.contains(&tag)) && !utility::is_known(tag);
         let tag = if is_tag { tag } else { "" };
         let inside = Span { start: line.start + tag.len(), end: line.end };
-        self.blocks.push(Block { tag, inside, warned });
+        self.blocks.push(Block::new(tag, inside, warned));
     }
 
-    /// Keeps a piece of prose; says whether it warns of what follows.
-    fn add_prose(&mut self, reply: &str, part: Span) -> bool {
-        let part = trimmed(reply, part);
-        if part.start == part.end {
-            return false;
-        }
-        self.prose.push(part);
-        is_warned_of(part.of(reply))
+    /// Keeps a piece of prose, unless it is blank.
+    fn add_prose(&mut self, reply: &str, part: Span) -> Option<Span> {
+        let part = Some(trimmed(reply, part)).filter(|it| it.start < it.end);
+        self.prose.extend(part);
+        part
     }
 }
 
@@ -360,10 +374,13 @@ fn closes(reply: &str, before: Span, whole: Span) -> bool {
     is_script || explained || marks % 2 == 1
 }
 
+/// What a line begins with that opens a block.
+const MARKS: [&str; 2] = ["```", "~~~"];
+
 /// The mark and the rest of a line that opens a block.
 fn opening(line: &str) -> Option<(&'static str, &str)> {
     let line = line.trim_start_matches(['-', '*', '>', ' ', '1', '2', '3', '4', '.', ')']);
-    ["```", "~~~"].into_iter().find_map(|mark| {
+    MARKS.into_iter().find_map(|mark| {
         let rest = line.strip_prefix(mark)?.trim_start_matches(['`', '~']);
         Some((mark, rest.trim()))
     })

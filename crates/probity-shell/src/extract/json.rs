@@ -35,6 +35,11 @@ pub(super) fn command(reply: &str, span: Span) -> Option<Found<'_>> {
     {
         return None;
     }
+    // Most objects in replies are about something else, which the text tells sooner than a tree of it.
+    let may_hold = FIELDS.iter().any(|it| text.contains(it)) || text.contains("\\u");
+    if !may_hold {
+        return None;
+    }
     let Value::Object(fields) = serde_json::from_str(text).ok()? else { return None };
     let value = FIELDS.iter().find_map(|name| fields.get(*name))?;
     let (text, alternatives) = match value {

@@ -44,21 +44,28 @@ pub(super) fn bare(reply: &str, whole: Span) -> Option<Found<'_>> {
         return Some(Found::at(reply, whole, &[]));
     }
     let first = text.lines().next().unwrap_or_default();
-    if is_introduced(text) || is_heading(first) || Script::parse(text).is_err() {
+    if is_introduced(text) || is_heading(first) {
         return None;
     }
-    if is_comment(text) {
-        return session(reply, whole);
+    // The parser comes last: most replies are prose, which a glance tells.
+    let comment = is_comment(text);
+    if !comment && !is_plausible(reply, whole, first) || Script::parse(text).is_err() {
+        return None;
     }
-    let sentences = text.lines().any(is_sentence);
-    let one_line = !text.contains('\n');
+    if comment { session(reply, whole) } else { Some(Found::at(reply, whole, &[])) }
+}
+
+/// Whether a reply looks like a command from its first line to its last.
+fn is_plausible(reply: &str, whole: Span, first: &str) -> bool {
+    let text = whole.of(reply);
+    if text.lines().any(is_sentence) {
+        return false;
+    }
+    let opens = || first.split_whitespace().next().is_some_and(is_keyword);
+    let one_line = !text.contains('\n') && !first.starts_with(char::is_uppercase);
     let wrapped =
-        text.starts_with('`') || has_code_in_prose(text) || emphasised(reply, whole).is_some();
-    let opens = first.split_whitespace().next().is_some_and(is_keyword);
-    let begins = opens || begins_as_command(first) || text.starts_with('#');
-    let plausible =
-        begins && !sentences || one_line && !sentences && !first.starts_with(char::is_uppercase);
-    (plausible && !wrapped).then(|| Found::at(reply, whole, &[]))
+        || text.starts_with('`') || has_code_in_prose(text) || emphasised(reply, whole).is_some();
+    (one_line || opens() || begins_as_command(first) || text.starts_with('#')) && !wrapped()
 }
 
 /// `> notes.txt`, which makes the file empty. A quotation looks the same: of a program, of a sentence, of a name.
@@ -131,8 +138,8 @@ fn label(line: &str) -> Option<usize> {
     let decoration = ['*', '_', '#', '>', '-', ' '];
     let plain = line.trim_start_matches(decoration);
     let colon = plain.find(':')?;
-    let name = plain[..colon].trim_end_matches(decoration).trim().to_ascii_lowercase();
-    if !LABELS.contains(&name.as_str()) {
+    let name = plain[..colon].trim_end_matches(decoration).trim();
+    if !LABELS.iter().any(|it| name.eq_ignore_ascii_case(it)) {
         return None;
     }
     let after = &plain[colon + 1..];
@@ -185,7 +192,8 @@ fn prompt(line: &str) -> Option<usize> {
     if let Some(rest) = line.strip_prefix("$ ").or_else(|| line.strip_prefix("% ")) {
         return Some(line.len() - rest.trim_start().len());
     }
-    let end = line.find(['$', '#', '%']).filter(|at| line[at + 1..].starts_with(' '))?;
+    let end = memchr::memchr3(b'$', b'#', b'%', line.as_bytes())
+        .filter(|at| line[at + 1..].starts_with(' '))?;
     let before = &line[..end];
     let host = before.contains('@') && !before.contains(' ')
         || before.starts_with('[') && before.ends_with(']');

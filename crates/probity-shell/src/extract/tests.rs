@@ -1,4 +1,4 @@
-use super::{all, extract};
+use super::{SIGNS, WARNINGS, all, extract};
 
 #[track_caller]
 fn check(reply: &str, command: &str, steps: &[&str]) {
@@ -338,4 +338,11 @@ fn long_replies_are_read_in_no_time() {
         let _ = extract(&reply);
     }
     assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+}
+
+#[test]
+fn every_warning_has_a_sign() {
+    for warning in WARNINGS {
+        assert!(SIGNS.iter().any(|it| warning.contains(it)), "{warning}");
+    }
 }

@@ -1,5 +1,7 @@
 //! Strings in quotes of any kind, with quotes in them or missing after them.
 
+use std::ops::Range;
+
 use probity_core::located::{Node, NodeValue};
 
 use super::{Open, Repairer, Role, containers::node, cursor::Quote, verdict::Verdict};
@@ -153,6 +155,8 @@ impl Repairer<'_> {
             if self.failed {
                 return None;
             }
+            let plain = self.plain_run(body.quote);
+            body.out.push_str(&self.text[plain]);
             let Some(it) = self.peek() else {
                 return self.unclosed(body);
             };
@@ -202,6 +206,26 @@ impl Repairer<'_> {
                 }
             }
         }
+    }
+
+    /// Skips characters that mean nothing in a string of this quote: a run of them is copied as one.
+    fn plain_run(&mut self, quote: Quote) -> Range<usize> {
+        let (close, others) = match quote {
+            Quote::Double => (b'"', true),
+            Quote::Single => (b'\'', true),
+            Quote::CurlyDouble => (b'"', false),
+            Quote::CurlySingle => (b'\'', false),
+            Quote::Back => (b'`', false),
+        };
+        let is_plain = |it: u8| match it {
+            ..b' ' | b'\\' | b':' => false,
+            0x80.. => others,
+            ascii => ascii != close,
+        };
+        let start = self.at;
+        let rest = &self.text.as_bytes()[start..];
+        self.at += rest.iter().position(|it| !is_plain(*it)).unwrap_or(rest.len());
+        start..self.at
     }
 
     /// Ends a string earlier than where it was read to.
