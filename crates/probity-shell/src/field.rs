@@ -147,6 +147,12 @@ fn follows_quoted_name(word: &Word, text: &str) -> bool {
 }
 
 fn encode_bare(text: &str, tilde: bool, braces: bool, out: &mut String) {
+    let special = |it: u8| {
+        matches!(it, b'*' | b'?' | b'[' | b'~') || braces && matches!(it, b'{' | b'}' | b',' | b'.')
+    };
+    if !text.bytes().any(special) {
+        return out.push_str(text);
+    }
     let bracket = has_bracket(text);
     for (at, character) in text.char_indices() {
         out.push(match character {

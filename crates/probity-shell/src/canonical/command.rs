@@ -317,7 +317,12 @@ fn resolve(
     utility: &Utility,
     mut given: Vec<(usize, Option<String>)>,
 ) -> Vec<(usize, Option<String>)> {
-    for group in &utility.exclusive {
+    if given.is_empty() {
+        return given;
+    }
+    // One option has no other to exclude, to repeat or to stand behind.
+    let alone = given.len() == 1;
+    for group in utility.exclusive.iter().filter(|_| !alone) {
         if let Some(winner) = given.iter().rposition(|it| group.contains(&it.0)) {
             let index = given[winner].0;
             given.retain(|it| !group.contains(&it.0) || it.0 == index);
@@ -346,6 +351,9 @@ fn resolve(
         if !overridden && kept.iter().filter(|it| it.0 == default.option).count() == 1 {
             kept.retain(|it| !said(it));
         }
+    }
+    if alone {
+        return kept;
     }
     let places: Vec<usize> = kept.iter().map(|it| sort_place(utility, &kept, it.0)).collect();
     let mut in_order: Vec<_> = places.into_iter().zip(kept).collect();

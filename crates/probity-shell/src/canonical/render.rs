@@ -3,6 +3,9 @@
 use super::{CommandForm, Compound, Form, Join};
 use crate::field::{ANY, BRACKET, CLOSE, OPEN, OPEN_QUOTED, STAR, TILDE};
 
+/// Signs that mean nothing to a shell.
+const BARE: &str = "_-./:=@%+,]^";
+
 /// The form as text that reads back to the same form.
 pub(super) fn form(form: &Form) -> String {
     match form {
@@ -14,10 +17,26 @@ pub(super) fn form(form: &Form) -> String {
 
 fn command(it: &CommandForm) -> String {
     let CommandForm { assignments, tokens, redirects, .. } = it;
-    let mut words: Vec<String> = assignments.clone();
-    words.extend(tokens.iter().map(|token| word(&token.text)));
-    words.extend(redirects.iter().map(super::redirect::RedirectForm::text));
-    words.join(" ")
+    let mut out = String::with_capacity(tokens.iter().map(|it| it.text.len() + 3).sum());
+    let mut is_first = true;
+    let mut blank = |out: &mut String| {
+        if !std::mem::take(&mut is_first) {
+            out.push(' ');
+        }
+    };
+    for assignment in assignments {
+        blank(&mut out);
+        out.push_str(assignment);
+    }
+    for token in tokens {
+        blank(&mut out);
+        push_word(&token.text, &mut out);
+    }
+    for redirect in redirects {
+        blank(&mut out);
+        out.push_str(&redirect.text());
+    }
+    out
 }
 
 fn compound(it: &Compound) -> String {
@@ -106,9 +125,24 @@ fn operand(part: &Form) -> String {
 
 /// An encoded word as shell text.
 pub(super) fn word(text: &str) -> String {
-    if text.is_empty() {
-        return "''".to_owned();
+    let mut out = String::with_capacity(text.len() + 2);
+    push_word(text, &mut out);
+    out
+}
+
+fn push_word(text: &str, out: &mut String) {
+    // Most words need no quotes and hold nothing that a shell acts on.
+    let is_bare =
+        text.bytes().all(|it| it.is_ascii_alphanumeric() || BARE.contains(char::from(it)));
+    match text {
+        "" => out.push_str("''"),
+        _ if is_bare && !text.starts_with('=') => out.push_str(text),
+        _ => out.push_str(&quoted(text)),
     }
+}
+
+/// A word as shell text, with quotes where they are needed.
+fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     let mut plain = String::new();
     let mut rest = text.chars();
@@ -156,7 +190,7 @@ fn flush(plain: &mut String, out: &mut String) {
         return;
     }
     let first = out.is_empty();
-    let bare = |it: char| it.is_alphanumeric() || "_-./:=@%+,]^".contains(it);
+    let bare = |it: char| it.is_alphanumeric() || BARE.contains(it);
     // A word that could be taken for something else by its first character keeps its quotes.
     let safe = plain.chars().all(bare) && !(first && plain.starts_with('=')) || plain == "{}";
     match safe {
