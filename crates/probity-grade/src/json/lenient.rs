@@ -235,3 +235,48 @@ pub(super) fn relocated(mut parsed: Parsed, start: usize, exact: bool) -> Parsed
     }
     parsed
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A text after mends, each of which changes it.
+    fn mended(text: &str, mends: &[Step]) -> Option<String> {
+        mends.iter().try_fold(text.to_owned(), |text, mend| match mend {
+            Step::Escapes => with_escapes(&text),
+            _ => without_trailing_commas(&text),
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_mend_that_is_not_tried_would_not_have_helped(
+            text in "[\\[{]([\\[\\]{},: \n\t0a-]|\"[\\\\\n\t\"'na/u0é]{0,4}\"|\\[1,|\\],|\"a\":){0,12}",
+        ) {
+            let Err(error) = parse(&text, &Limits::default()) else { return Ok(()) };
+            let failure = Failure { kind: error.kind, at: error.offset };
+            let (commas, escapes) = (Step::TrailingCommas, Step::Escapes);
+            for mends in [&[commas][..], &[escapes], &[commas, escapes]] {
+                let helps = mended(&text, mends)
+                    .is_some_and(|it| parse(&it, &Limits::default()).is_ok());
+                let is_tried = mends.iter().any(|it| failure.may_yield_to(*it, &text));
+                prop_assert!(is_tried || !helps, "{} {:?}", text, mends);
+            }
+        }
+
+        #[test]
+        fn a_failure_that_is_known_is_the_one_that_reading_gives(
+            text in "[\\[{][\\[\\]{}\",: \\\\\n01au-]{0,16}[\\]}]",
+            cut in 0..20_usize,
+        ) {
+            let Err(error) = parse(&text, &Limits::default()) else { return Ok(()) };
+            let shorter = &text[..cut.min(text.len())];
+            if error.offset + 2 <= shorter.len() {
+                let again = parse(shorter, &Limits::default()).expect_err("it stops before the cut");
+                prop_assert_eq!((again.kind, again.offset), (error.kind, error.offset));
+            }
+        }
+    }
+}
