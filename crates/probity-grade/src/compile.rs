@@ -458,8 +458,8 @@ struct Kept<T: ?Sized>(BTreeMap<String, Arc<T>>);
 
 impl<T> Kept<T> {
     fn get(&mut self, key: &str, make: impl FnOnce(&str) -> T) -> Arc<T> {
-        let made = self.get_or(key, || Ok::<_, Infallible>(Arc::new(make(key))));
-        made.unwrap_or_else(|never| match never {})
+        self.get_or(key, || Ok::<_, Infallible>(Arc::new(make(key))))
+            .unwrap_or_else(|never| match never {})
     }
 }
 

@@ -85,17 +85,18 @@ impl<'a, B: Builder> Parser<'a, B> {
         Ok((value, self.at))
     }
 
+    /// What calls itself is kept small: each level of a text takes its stack space.
     fn value(&mut self, depth: usize) -> Result<B::Value, Stop> {
+        match self.peek() {
+            Some(b'{') => self.object(depth),
+            Some(b'[') => self.array(depth),
+            Some(_) | None => self.scalar(),
+        }
+    }
+
+    fn scalar(&mut self) -> Result<B::Value, Stop> {
         let start = self.at;
         match self.peek() {
-            Some(b'{') => {
-                let object = self.object(depth)?;
-                Ok(self.builder.object(object, start..self.at))
-            }
-            Some(b'[') => {
-                let array = self.array(depth)?;
-                Ok(self.builder.array(array, start..self.at))
-            }
             Some(b'"') => {
                 let text = self.string()?;
                 Ok(self.builder.string(text, start..self.at))
@@ -111,58 +112,63 @@ impl<'a, B: Builder> Parser<'a, B> {
         }
     }
 
-    fn object(&mut self, depth: usize) -> Result<B::Object, Stop> {
+    fn object(&mut self, depth: usize) -> Result<B::Value, Stop> {
+        let start = self.at;
         self.open(depth)?;
         let mut object = B::Object::default();
-        if self.eat(b'}') {
-            return Ok(object);
-        }
+        let mut ended = self.eat(b'}');
         let mut expected = "a string key or `}`";
-        loop {
-            let start = self.at;
-            if self.peek() != Some(b'"') {
-                return Err(self.unexpected(expected));
-            }
-            expected = "a string key";
-            let key = self.string()?;
-            let key = self.builder.begin_member(&mut object, key, start..self.at);
-            self.blanks();
-            if !self.eat(b':') {
-                return Err(self.unexpected("`:`"));
-            }
-            self.blanks();
+        while !ended {
+            let key = self.key(&mut object, expected)?;
             let value = self.value(depth + 1)?;
             self.builder.end_member(&mut object, key, value);
-            self.blanks();
-            if self.eat(b'}') {
-                return Ok(object);
-            }
-            if !self.eat(b',') {
-                return Err(self.unexpected("`,` or `}`"));
-            }
-            self.blanks();
+            ended = self.ends(b'}', "`,` or `}`")?;
+            expected = "a string key";
         }
+        Ok(self.builder.object(object, start..self.at))
     }
 
-    fn array(&mut self, depth: usize) -> Result<B::Array, Stop> {
+    fn array(&mut self, depth: usize) -> Result<B::Value, Stop> {
+        let start = self.at;
         self.open(depth)?;
         let mut array = B::Array::default();
-        if self.eat(b']') {
-            return Ok(array);
-        }
-        loop {
+        let mut ended = self.eat(b']');
+        while !ended {
             self.builder.begin_item(&array);
             let value = self.value(depth + 1)?;
             self.builder.end_item(&mut array, value);
-            self.blanks();
-            if self.eat(b']') {
-                return Ok(array);
-            }
-            if !self.eat(b',') {
-                return Err(self.unexpected("`,` or `]`"));
-            }
-            self.blanks();
+            ended = self.ends(b']', "`,` or `]`")?;
         }
+        Ok(self.builder.array(array, start..self.at))
+    }
+
+    /// Takes a key, its colon and the blanks after it.
+    fn key(&mut self, object: &mut B::Object, expected: &'static str) -> Result<B::Key, Stop> {
+        let start = self.at;
+        if self.peek() != Some(b'"') {
+            return Err(self.unexpected(expected));
+        }
+        let key = self.string()?;
+        let key = self.builder.begin_member(object, key, start..self.at);
+        self.blanks();
+        if !self.eat(b':') {
+            return Err(self.unexpected("`:`"));
+        }
+        self.blanks();
+        Ok(key)
+    }
+
+    /// Takes what follows an item or a member; says whether that is the closing bracket.
+    fn ends(&mut self, close: u8, expected: &'static str) -> Result<bool, Stop> {
+        self.blanks();
+        if self.eat(close) {
+            return Ok(true);
+        }
+        if !self.eat(b',') {
+            return Err(self.unexpected(expected));
+        }
+        self.blanks();
+        Ok(false)
     }
 
     /// Takes the opening bracket and the blanks after it.

@@ -3,6 +3,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::located::NodeValue;
 
 fn check(text: &str, expected: &Value) {
     let parsed = parse(text, &Limits::default()).expect("the text is JSON");

@@ -58,12 +58,12 @@ struct Failure {
 /// The whole text and its fences.
 fn wrapped(text: &str, fences: &[Fence]) -> impl Iterator<Item = Candidate> {
     let whole = Candidate { span: trimmed(text, 0..text.len()), step: None, scalars: true };
-    let fenced = fences.iter().map(|fence| Candidate {
+    let inside = fences.iter().map(|fence| Candidate {
         span: trimmed(text, fence.content.clone()),
         step: Some(Step::Fence),
         scalars: fence.tag == Tag::Json,
     });
-    std::iter::once(whole).chain(fenced).filter(|it| !it.span.is_empty())
+    std::iter::once(whole).chain(inside).filter(|it| !it.span.is_empty())
 }
 
 /// The pieces between brackets in the order in which they are tried. Apart from the greedy one they do not overlap,
@@ -244,9 +244,9 @@ mod tests {
 
     /// A text after mends, each of which changes it.
     fn mended(text: &str, mends: &[Step]) -> Option<String> {
-        mends.iter().try_fold(text.to_owned(), |text, mend| match mend {
-            Step::Escapes => with_escapes(&text),
-            _ => without_trailing_commas(&text),
+        mends.iter().try_fold(text.to_owned(), |text, mend| match *mend == Step::Escapes {
+            true => with_escapes(&text),
+            false => without_trailing_commas(&text),
         })
     }
 

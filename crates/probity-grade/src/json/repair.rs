@@ -18,7 +18,7 @@ use probity_core::{json::Parsed, located::Node};
 
 use super::{
     Found, Step, Wanted,
-    blanks::{is_blank, skip_blanks, skip_blanks_and_comments},
+    blanks::{skip_blanks, skip_blanks_and_comments},
     evidence::{self, Place},
     fences::{Code, Fence, Tag},
     lenient::relocated,
