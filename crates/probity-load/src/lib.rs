@@ -6,6 +6,7 @@
 pub mod bounded;
 pub mod case;
 pub mod dataset;
+pub mod dotenv;
 pub mod function;
 mod gates;
 pub mod inputs;

@@ -3,12 +3,18 @@
 //! These templates are written for Python's Jinja as `transformers` sets it up. What they come to is text
 //! from a file, so that they get a bounded amount of work.
 
+mod depth;
+
+use std::io;
+
 use minijinja::{Environment, Error, ErrorKind, Value, context, syntax::SyntaxConfig};
 
 use crate::gguf::Header;
 
 /// Steps that a template may take.
 const FUEL: u64 = 2_000_000;
+/// Bytes of the longest text that a template may become. No model sees a thousandth of it.
+const LONGEST: usize = 16 << 20;
 
 /// A message as templates see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +59,9 @@ impl ChatTemplate {
     /// The template of a model.
     pub fn of(header: &Header) -> Result<Self, ChatError> {
         let text = header.chat_template.clone().ok_or(ChatError::NoTemplate)?;
+        if let Some(why) = depth::too_deep(&text) {
+            return Err(ChatError::BadTemplate { why });
+        }
         let mut environment = Environment::new();
         let mut syntax = SyntaxConfig::builder();
         let syntax = syntax.trim_blocks(true).lstrip_blocks(true).build();
@@ -82,19 +91,49 @@ impl ChatTemplate {
         let template = self.environment.get_template(NAME).map_err(refused)?;
         let messages =
             messages.iter().map(|&ChatMessage { role, content }| context! { role, content });
-        let text = template.render(context! {
+        let context = context! {
             messages => messages.collect::<Vec<Value>>(),
             add_generation_prompt => true,
             bos_token => self.bos.as_str(),
             eos_token => self.eos.as_str(),
             tools => Value::from(()),
-        });
-        text.map_err(refused)
+        };
+        let mut output = Output::default();
+        let rendered = template.render_captured_to(context, &mut output).map(drop);
+        if output.is_full {
+            let why = format!("it makes a text of more than {} MiB", LONGEST >> 20);
+            return Err(ChatError::Refused { why });
+        }
+        rendered.map_err(refused)?;
+        String::from_utf8(output.bytes)
+            .map_err(|_| ChatError::Refused { why: "it makes no text".to_owned() })
     }
 
     /// Whether a text begins with the mark of the beginning, so that no second one belongs before it.
     pub fn has_beginning(&self, text: &str) -> bool {
         !self.bos.is_empty() && text.starts_with(&self.bos)
+    }
+}
+
+/// What a template has become so far.
+#[derive(Default)]
+struct Output {
+    bytes: Vec<u8>,
+    is_full: bool,
+}
+
+impl io::Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.bytes.len() + bytes.len() > LONGEST {
+            self.is_full = true;
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

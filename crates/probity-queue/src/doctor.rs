@@ -14,7 +14,7 @@ use crate::{
     names::Names,
     objects,
     setup::Setup,
-    wire::WorkerNote,
+    wire::{self, WorkerNote},
 };
 
 /// The oldest server that is known to do.
@@ -56,7 +56,7 @@ pub async fn workers(link: &Link, names: &Names) -> Result<Vec<(WorkerNote, i64)
     let mut found = Vec::new();
     for subject in subjects {
         let Ok(stored) = js.last(&names.workers(), &subject).await else { continue };
-        let Ok(note) = serde_json::from_slice::<WorkerNote>(&stored.payload()) else { continue };
+        let Ok(note) = wire::read::<WorkerNote>(&stored.payload()) else { continue };
         let heard = stored_ms(&stored.time).unwrap_or_else(clock::now_ms);
         found.push((note, (clock::now_ms() - heard).max(0)));
     }
@@ -194,7 +194,7 @@ async fn their_clocks(js: &JetStream, names: &Names) -> Option<Check> {
     let mut apart = Vec::new();
     for subject in &subjects {
         let Ok(stored) = js.last(&names.workers(), subject).await else { continue };
-        let Ok(note) = serde_json::from_slice::<WorkerNote>(&stored.payload()) else { continue };
+        let Ok(note) = wire::read::<WorkerNote>(&stored.payload()) else { continue };
         let Some(at) = stored_ms(&stored.time) else { continue };
         if (at - note.at_ms).abs() > skew_ms() {
             apart.push(format!("`{}` {:.1} s", note.name, seconds((at - note.at_ms).abs())));

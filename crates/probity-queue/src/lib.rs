@@ -21,5 +21,6 @@ pub use names::{BadPrefix, Names};
 pub use setup::Setup;
 pub use wire::{
     Definition, OfferKind, OfferNote, Refusal, RunNote, SeatUse, VERSION, WorkerNote, offer_digest,
+    read,
 };
 pub use worker::{Opened, Tool, Worker, WorkerConfig, Workshop};

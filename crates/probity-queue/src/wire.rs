@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use probity_core::record::InputDigest;
 use probity_run::carrier::{Call, CallResult};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 /// The version of this program: calls are for workers of the same one.
@@ -16,6 +16,13 @@ pub(crate) const WIRE: u32 = 1;
 
 /// The header that names the object with the body, where that is too large for a message.
 pub(crate) const OBJECT: &str = "Probity-Object";
+
+/// Reads a message.
+///
+/// By way of a tree: serde cannot hand numbers of any precision to flattened fields, which cases and executions have.
+pub fn read<T: DeserializeOwned>(body: &[u8]) -> serde_json::Result<T> {
+    serde_json::from_value(serde_json::from_slice(body)?)
+}
 
 /// A call for a worker.
 #[derive(Debug, Serialize, Deserialize)]
@@ -223,6 +230,8 @@ pub struct Refusal {
 
 #[cfg(test)]
 mod tests {
+    use probity_core::{case::TestCase, request::Request};
+    use probity_run::carrier::Question;
     use serde_json::json;
 
     use super::*;
@@ -266,5 +275,21 @@ mod tests {
         let other = definition(r#"{"backends":{"a":{"x":{"c":[1,2],"b":1},"kind":"echo"}}}"#);
         let digest = |it: &Definition| offer_digest(it, &backend("a"), &[]);
         assert_eq!(digest(&one), digest(&other));
+    }
+
+    #[test]
+    fn a_call_with_a_case_that_has_numbers_is_read_as_it_was_written() {
+        let case =
+            r#"{"id":"a","prompt":"p","assert":[{"type":"contains","value":1.5,"weight":2}]}"#;
+        let question = Question {
+            request: Request::new(None, "p"),
+            repeat: 0,
+            case: Some(Box::new(TestCase::from_json(case).unwrap())),
+            is_subject: true,
+            sessions: BTreeMap::new(),
+        };
+        let call = Call::Ask(Box::new(question));
+        let written = serde_json::to_vec(&call).unwrap();
+        assert_eq!(read::<Call>(&written).unwrap(), call);
     }
 }

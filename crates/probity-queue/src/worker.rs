@@ -30,7 +30,7 @@ use crate::{
     jetstream::{JetStream, JsError},
     link::{Link, LinkError},
     names::{Names, last_token},
-    wire::{Definition, OfferKind, OfferNote, Refusal, RunNote, VERSION, WIRE, WorkerNote},
+    wire::{self, Definition, OfferKind, OfferNote, Refusal, RunNote, VERSION, WIRE, WorkerNote},
 };
 
 /// How often a worker says what it does.
@@ -235,7 +235,7 @@ impl Worker {
                 Some(_) = pullers.join_next(), if !pullers.is_empty() => continue,
                 Some(message) = told.next() => {
                     // The stream may not have it yet.
-                    serde_json::from_slice::<RunNote>(&message.payload).ok().map(|note| {
+                    wire::read::<RunNote>(&message.payload).ok().map(|note| {
                         let mut found = runs.clone();
                         found.insert(note.run.clone(), note);
                         found
@@ -279,7 +279,7 @@ impl Worker {
         let mut runs = BTreeMap::new();
         for subject in subjects {
             let Ok(stored) = js.last(&stream, &subject).await else { continue };
-            if let Ok(note) = serde_json::from_slice::<RunNote>(&stored.payload()) {
+            if let Ok(note) = wire::read::<RunNote>(&stored.payload()) {
                 runs.insert(note.run.clone(), note);
             }
         }
@@ -351,7 +351,7 @@ impl Worker {
         }
         let bucket = self.shop.names.objects_in();
         let definition = match self.shop.js.get(&bucket, &note.definition).await {
-            Ok(text) => serde_json::from_slice::<Definition>(&text).map_err(|it| it.to_string()),
+            Ok(text) => wire::read::<Definition>(&text).map_err(|it| it.to_string()),
             Err(error) => Err(error.to_string()),
         };
         let definition = match definition {

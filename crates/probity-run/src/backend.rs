@@ -476,6 +476,13 @@ pub fn streamed(kind: BackendKind, pieces: &[&[u8]]) -> Option<Reply> {
     listener.finish()?.ok()
 }
 
+/// The reply in the body of an answer of a kind of server; none if it is no reply. For those who test what is made of any bytes.
+pub fn decoded(kind: BackendKind, body: &[u8]) -> Option<Reply> {
+    let is_server = kind.way() == Way::Server;
+    let service = is_server.then(|| dialect::Service::of(kind))?;
+    (service.dialect.decode)(body).ok()
+}
+
 fn echo(ask: &Ask<'_>) -> Reply {
     Reply {
         text: ask.request.prompt().to_owned(),

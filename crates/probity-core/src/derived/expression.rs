@@ -260,7 +260,7 @@ impl FromStr for Expression {
     type Err = ExpressionError;
 
     fn from_str(text: &str) -> Result<Self, ExpressionError> {
-        parse::parse(text, &parse::own_name)
+        parse::parse(text, parse::LONGEST, &parse::own_name)
     }
 }
 
@@ -268,7 +268,8 @@ impl TryFrom<String> for Expression {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        text.parse().map_err(|error: ExpressionError| error.to_string())
+        let read = parse::parse(&text, parse::LONGEST_WRITTEN, &parse::own_name);
+        read.map_err(|error| error.to_string())
     }
 }
 
@@ -299,11 +300,12 @@ fn write(term: &Term, least: u8, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         return f.write_str(")");
     }
     match term {
-        Term::Number(value) => write!(f, "{value}"),
+        Term::Number(value) => write_number(*value, f),
         Term::Named(named) => write!(f, "{named}"),
         Term::Minus(inner) => {
+            // Brackets would be a level more each, and what was just not too deep could not be read back.
             f.write_str("-")?;
-            write(inner, SIGN_LEVEL + 1, f)
+            write(inner, SIGN_LEVEL, f)
         }
         Term::Not(inner) => {
             f.write_str("not ")?;
@@ -339,6 +341,14 @@ fn write(term: &Term, least: u8, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             }
             f.write_str(")")
         }
+    }
+}
+
+/// A number in the shorter of its two forms: some have three hundred digits.
+fn write_number(value: f64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match value.abs() {
+        0.0 | 1e-5..1e16 => write!(f, "{value}"),
+        _ => write!(f, "{value:e}"),
     }
 }
 

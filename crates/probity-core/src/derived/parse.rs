@@ -8,8 +8,10 @@ use super::{
 };
 use crate::gate::Metric;
 
-/// The longest text of an expression, in bytes.
-const LONGEST: usize = 4096;
+/// The longest text of an expression that somebody writes, in bytes.
+pub(super) const LONGEST: usize = 4096;
+/// The longest text that we make of one: with blanks around operators, digits for exponents, and quotes.
+pub(super) const LONGEST_WRITTEN: usize = 8 * LONGEST;
 /// How deep parentheses, calls and signs may be.
 const DEEPEST: u32 = 64;
 /// What stands before the name of a derived figure.
@@ -46,7 +48,7 @@ impl Expression {
         text: &str,
         names: &dyn Fn(&str) -> Result<Term, NameError>,
     ) -> Result<Self, ExpressionError> {
-        parse(text, names)
+        parse(text, LONGEST, names)
     }
 }
 
@@ -75,9 +77,13 @@ fn continues_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-pub(super) fn parse(text: &str, names: Names<'_>) -> Result<Expression, ExpressionError> {
-    if text.len() > LONGEST {
-        let message = format!("an expression has no more than {LONGEST} bytes");
+pub(super) fn parse(
+    text: &str,
+    longest: usize,
+    names: Names<'_>,
+) -> Result<Expression, ExpressionError> {
+    if text.len() > longest {
+        let message = format!("an expression has no more than {longest} bytes");
         return Err(ExpressionError { at: 0, message });
     }
     let tokens = Lexer { text, chars: text.char_indices().peekable() }.tokens()?;

@@ -119,6 +119,18 @@ fn numbers_are_shown_briefly() {
     assert_eq!(all, ["0", "1", "0.8571", "1234.5", "1.230e-5", "-0.5", "-1.000e-7"]);
 }
 
+#[test]
+fn what_may_be_written_can_be_kept() {
+    let chain = |part: &str| format!("{}1", part.repeat(4095 / part.len()));
+    let signs = |sign: &str| format!("{}1", sign.repeat(64));
+    let numbers = format!("{}1", "1e-300 * 1e15 * ".repeat(200));
+    for text in [chain("1+"), chain("1e308+"), chain("1e15-"), signs("-"), signs("not "), numbers] {
+        let expression: Expression = text.parse().unwrap();
+        let kept = serde_json::to_string(&expression).unwrap();
+        assert_eq!(serde_json::from_str::<Expression>(&kept).unwrap(), expression, "{kept}");
+    }
+}
+
 fn any_expression() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         (0_u32..100).prop_map(|it| it.to_string()),

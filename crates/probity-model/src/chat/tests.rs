@@ -79,3 +79,41 @@ fn the_beginning_is_not_marked_twice() {
     assert!(template.has_beginning(&text));
     assert!(!template.has_beginning("x"));
 }
+
+#[test]
+fn no_template_is_too_deep_for_the_stack() {
+    let many = 100_000;
+    let templates = [
+        format!("{{{{ {}1 }}}}", "-".repeat(many)),
+        format!("{{{{ {}1", "- ".repeat(many)),
+        format!("{{{{ {}1 }}}}", "not ".repeat(many)),
+        format!("{{{{ {{'a': {{}}}} ~ {}1 }}}}", "1 ~ ".repeat(many)),
+        format!("{{{{ a{} }}}}", ".b".repeat(many)),
+        format!("{{{{ a{} }}}}", "|upper".repeat(many)),
+        format!("{{{{ a{} }}}}", "[0]".repeat(many)),
+        format!("{{{{ 1{} }}}}", " if 1 else 1".repeat(many)),
+        format!("{{% if a %}}{}{{% endif %}}", "{%- elif a %}".repeat(many)),
+        format!("{{# {{{{ #}}{{{{ '}}}}' ~ {}1 }}}}", "-".repeat(many)),
+    ];
+    for text in templates {
+        let why = rendered(&text, &[]).unwrap_err();
+        assert!(why.contains("has more than 400") || why.contains("more than 200 `elif`"), "{why}");
+    }
+}
+
+#[test]
+fn a_text_without_end_is_refused() {
+    let text = "{% for i in range(10000) %}{{ messages[0].content }}{% endfor %}";
+    let why = rendered(text, &[("user", &"x".repeat(10_000))]).unwrap_err();
+    assert!(why.ends_with("it makes a text of more than 16 MiB"), "{why}");
+}
+
+#[test]
+fn what_is_just_not_too_deep_can_be_rendered() {
+    assert_eq!(rendered(&format!("{{{{ {}1 }}}}", "-".repeat(400)), &[]).unwrap(), "1");
+    let chain = "1 ~ ".repeat(400);
+    assert_eq!(rendered(&format!("{{{{ {chain}1 }}}}"), &[]).unwrap(), "1".repeat(401));
+    let branches = "{% elif false %}".repeat(200);
+    let text = format!("{{% if false %}}{branches}{{% else %}}x{{% endif %}}");
+    assert_eq!(rendered(&text, &[]).unwrap(), "x");
+}

@@ -23,7 +23,7 @@ use crate::{
     jetstream::{JsError, at_last},
     names::{Names, last_token},
     setup::Setup,
-    wire::{OBJECT, OfferNote, Outcome, Started, WIRE, WorkerNote},
+    wire::{self, OBJECT, OfferNote, Outcome, Started, WIRE, WorkerNote},
 };
 
 /// How often is looked whether everything is as it should be.
@@ -121,7 +121,7 @@ impl Core {
     }
 
     fn take_result(&self, id: CallId, message: &Message, object: Option<Object>, body: &[u8]) {
-        let outcome = match serde_json::from_slice::<Outcome>(body) {
+        let outcome = match wire::read::<Outcome>(body) {
             Ok(outcome) if outcome.wire == WIRE => outcome,
             Ok(_) => unread("a worker of another version made the call"),
             Err(_) => unread("what a worker sent back cannot be read"),
@@ -136,7 +136,7 @@ impl Core {
 
     async fn hear_started(self: Arc<Self>, mut started: Subscriber) {
         while let Some(message) = started.next().await {
-            let Ok(note) = serde_json::from_slice::<Started>(&message.payload) else { continue };
+            let Ok(note) = wire::read::<Started>(&message.payload) else { continue };
             let Started { id, worker, delivery, handed_back } = note;
             if let Ok(id) = id.parse() {
                 self.books().begun(id, worker, delivery, handed_back);
@@ -146,7 +146,7 @@ impl Core {
 
     async fn hear_lost(self: Arc<Self>, mut lost: Subscriber) {
         while let Some(message) = lost.next().await {
-            let Ok(note) = serde_json::from_slice::<TooOften>(&message.payload) else { continue };
+            let Ok(note) = wire::read::<TooOften>(&message.payload) else { continue };
             let TooOften { stream_seq, deliveries } = note;
             let calls = self.names.calls();
             // One that is gone came to its end all the same, or was another run's.
@@ -166,7 +166,7 @@ impl Core {
 
     async fn hear_workers(self: Arc<Self>, mut workers: Subscriber) {
         while let Some(message) = workers.next().await {
-            if let Ok(note) = serde_json::from_slice::<WorkerNote>(&message.payload) {
+            if let Ok(note) = wire::read::<WorkerNote>(&message.payload) {
                 self.books().heard(note, Instant::now());
             }
         }

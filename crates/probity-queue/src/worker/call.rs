@@ -18,7 +18,7 @@ use super::{ACK, PROGRESS, Shop, TERM, Tool};
 use crate::{
     jetstream::{PATIENCE, WRONG_LAST_SEQUENCE, delivery, only_once},
     names::last_token,
-    wire::{CallMessage, OBJECT, Outcome, Started, WIRE},
+    wire::{self, CallMessage, OBJECT, Outcome, Started, WIRE},
 };
 
 /// How much longer than its limit a call may take to come to its end by itself.
@@ -97,11 +97,11 @@ impl Shop {
     async fn read(&self, message: &Message) -> Result<CallMessage, String> {
         let object = message.headers.as_ref().and_then(|it| it.get(OBJECT));
         let body = match object {
-            None => return serde_json::from_slice(&message.payload).map_err(|it| it.to_string()),
+            None => return wire::read(&message.payload).map_err(|it| it.to_string()),
             Some(name) => self.js.get(&self.names.objects_in(), name.as_str()).await,
         };
         let body = body.map_err(|error| error.to_string())?;
-        serde_json::from_slice(&body).map_err(|error| error.to_string())
+        wire::read(&body).map_err(|error| error.to_string())
     }
 
     /// Does something that takes a while, and tells the server now and then that it is being done.

@@ -83,6 +83,20 @@ pub struct Taken {
     pub retries: u32,
 }
 
+impl Taken {
+    /// Counts what was made of another message. A collector may name any number.
+    pub fn add(&mut self, other: &Self) {
+        self.rejected = self.rejected.saturating_add(other.rejected);
+        self.retries = self.retries.saturating_add(other.retries);
+    }
+}
+
+/// What an answer says of what was not taken, and what it would say of why nothing was. For those who test what is made of any bytes.
+pub fn answered(body: &[u8], encoding: Encoding) -> (Taken, String) {
+    let Partial { rejected, message } = answer::partial(body, encoding);
+    (Taken { rejected, message, retries: 0 }, answer::complaint(body, encoding))
+}
+
 /// Why nothing can be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum CollectorError {

@@ -130,3 +130,10 @@ fn wrong_words_are_named_without_their_secrets() {
     );
     assert_eq!("header 2 is not `name=value`", wrong("http://host", "a=b,secret"));
 }
+
+#[test]
+fn any_number_of_spans_can_be_counted() {
+    let mut all = Taken { rejected: 1, retries: 2, ..Taken::default() };
+    all.add(&Taken { rejected: u64::MAX, retries: 1, message: Some("all of them".to_owned()) });
+    assert_eq!(all, Taken { rejected: u64::MAX, retries: 3, message: None });
+}

@@ -139,16 +139,15 @@ fn send(
 ) -> Result<Exit, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new("no runtime can be made").because(error))?;
-    let (mut sent, mut rejected, mut retries) = (0, 0, 0);
+    let (mut sent, mut all) = (0, Taken::default());
     let mut failed = None;
     let read = each(&mut |batch| {
         let spans = batch.spans;
         match runtime.block_on(collector.send(batch.body)) {
-            Ok(Taken { rejected: not_taken, message, retries: again }) => {
+            Ok(taken) => {
                 sent += spans;
-                rejected += not_taken;
-                retries += again;
-                if let Some(message) = message {
+                all.add(&taken);
+                if let Some(message) = taken.message {
                     printer.note(&format!("the collector says: {message}"));
                 }
                 Ok(())
@@ -166,6 +165,7 @@ fn send(
             .hint("ids are the same each time, so that everything can be sent again"));
     }
     read.map_err(|error| Failure::new("the cases cannot be read").because(error))?;
+    let Taken { rejected, retries, .. } = all;
     printer
         .note(&format!("{} sent, {rejected} not taken, {retries} retries", counted(sent, "span")));
     Ok(if rejected > 0 { Exit::Failed(1) } else { Exit::Success })
