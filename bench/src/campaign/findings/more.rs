@@ -77,19 +77,19 @@ fn cut_off(trial: &mut Trial<'_>) -> io::Result<()> {
     trial.suite(&cases, "")?;
     let running = trial.room.start(trial.room.command(&["run", "--porcelain", "-j", "4"]))?;
     let begun = Instant::now();
-    while trial.model.seen().asked < 4 && begun.elapsed() < Duration::from_mins(1) {
+    // A backend that has not answered yet is not asked everything at once.
+    while trial.model.seen().asked < 2 && begun.elapsed() < Duration::from_mins(1) {
         thread::sleep(Duration::from_millis(5));
     }
     running.signal(Signal::INT);
     let ran = running.end()?;
-    trial.expect(ran.key("TOTAL_CALLS") == Some("4"), || {
-        format!("{:?} calls, {}", ran.key("TOTAL_CALLS"), ran.tail())
+    let asked = trial.model.seen().asked;
+    trial.expect(ran.key("TOTAL_CALLS") == Some(asked.to_string().as_str()), || {
+        format!("{:?} calls of {asked}, {}", ran.key("TOTAL_CALLS"), ran.tail())
     });
-    trial.room.run(&["report", "-o", "r.json"])?;
-    let report: Value = serde_json::from_str(&trial.room.read("r.json")).unwrap_or_default();
-    let text = report.to_string();
-    trial.expect(text.contains("interrupted"), || "the report does not say why".to_owned());
-    // A budget knows of them when the run goes on: of six calls two are left.
+    let shown = trial.room.run(&["show"])?.out;
+    trial.expect(shown.contains("interrupted"), || format!("nothing says why: {shown}"));
+    // A budget knows of them when the run goes on.
     let ran =
         trial.run(&["--resume", "--max-calls", "6", "--timeout", "1s", "--max-retries", "0"])?;
     let made = trial.model.seen().asked;
@@ -114,24 +114,19 @@ fn timeouts(trial: &mut Trial<'_>) -> io::Result<()> {
 fn imported(trial: &mut Trial<'_>) -> io::Result<()> {
     trial.room.write("x.txt", "hello from a file\n")?;
     trial.room.write("chat.json", "[{\"role\":\"user\",\"content\":\"Hi {{x}}\"}]")?;
-    let url = trial.model.url();
-    trial.room.write(
-        "promptfooconfig.yaml",
-        format!(
-            "prompts: ['Say {{{{x}}}}', 'file://chat.json']\n\
-             providers:\n  - id: openai:chat:m\n    config: {{ apiBaseUrl: '{url}/v1', apiKey: k-0123456789 }}\n\
-             tests:\n  - vars: {{ x: 'file://x.txt', rows: [{{ a: 1 }}, {{ a: 2 }}] }}\n"
-        ),
-    )?;
+    let config = "prompts: ['Say {{x}}', 'file://chat.json']\nproviders: [echo]\ntests:\n  \
+                  - vars: { x: 'file://x.txt', rows: [{ a: 1 }, { a: 2 }] }\n";
+    trial.room.write("promptfooconfig.yaml", config)?;
     let ran = trial.run(&["promptfooconfig.yaml"])?;
     trial.expect(ran.key("N_CASES") == Some("2"), || {
         format!("{:?} cases, {}", ran.key("N_CASES"), ran.tail())
     });
-    let seen = trial.model.seen();
-    let are_filled = seen.prompts.keys().all(|it| {
-        it.contains("hello from a file") && !it.contains("{{") && !it.contains("\"role\"")
-    });
-    trial.expect(are_filled && !seen.prompts.is_empty(), || format!("{:?}", seen.prompts));
+    for case in trial.stored()? {
+        let sent = case["prompt"].as_str().unwrap_or_default();
+        let is_filled =
+            sent.contains("hello from a file") && !sent.contains("{{") && !sent.contains("role");
+        trial.expect(is_filled, || format!("{sent:?} was sent"));
+    }
     Ok(())
 }
 
