@@ -133,13 +133,16 @@ pub(crate) fn check_error<'py>(
         signal: None,
     };
     let wrong = |error: serde_json::Error| PyValueError::new_err(error.to_string());
-    match to_json(request)? {
-        requests @ Value::Array(_) => {
-            let requests: Vec<error::Request> = serde_json::from_value(requests).map_err(wrong)?;
+    let request = to_json(request)?;
+    // Requests have parts as they were written, so they are read from a text.
+    let text = request.to_string();
+    match request {
+        Value::Array(_) => {
+            let requests: Vec<error::Request<'_>> = serde_json::from_str(&text).map_err(wrong)?;
             answers(py, &requests, threads, |it| settings.answer(it))
         }
-        request => {
-            let request: error::Request = serde_json::from_value(request).map_err(wrong)?;
+        _ => {
+            let request: error::Request<'_> = serde_json::from_str(&text).map_err(wrong)?;
             answer(py, &py.detach(|| settings.answer(&request)))
         }
     }
