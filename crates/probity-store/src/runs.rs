@@ -102,17 +102,6 @@ impl Reader {
         self.each_run("WHERE suite IN (?, ?) ORDER BY id DESC", params![names[0], names[1]], each)
     }
 
-    /// The names of the suites that have runs.
-    pub fn suite_names(&self) -> Result<Vec<String>, StoreError> {
-        let read = || {
-            let mut statement =
-                self.connection.prepare("SELECT DISTINCT suite FROM runs ORDER BY suite")?;
-            let rows = statement.query_map([], |row| row.get(0))?;
-            rows.collect::<Result<_, _>>()
-        };
-        read().map_err(StoreError::Read)
-    }
-
     /// The latest runs, with how their results came out; so many at most.
     pub fn listed(&self, most: Option<usize>) -> Result<Vec<ListedRun>, StoreError> {
         let most = most.map_or(-1, |it| i64::try_from(it).unwrap_or(i64::MAX));

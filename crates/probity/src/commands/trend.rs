@@ -30,7 +30,7 @@ pub(super) fn run(args: &TrendArgs, printer: &Printer) -> Result<Exit, Failure> 
     })?;
     chosen.reverse();
     if chosen.is_empty() {
-        let suites = reader.suite_names()?;
+        let suites = reader.suites()?;
         return Err(Failure::new(format!("no run of `{}` is in the store", args.suite))
             .hint(format!("it has runs of {}", suites.join(", "))));
     }
