@@ -48,7 +48,9 @@ fn path_of(quotation: &str) -> Option<&str> {
     let first = first.strip_prefix("./").unwrap_or(first);
     let is_file = regex(r"^[\w-]+\.(rs|md|toml|json|sh|snap)$").is_match(first);
     let is_path = first.contains('/') && regex(r"^\.?[\w][\w./-]*$").is_match(first);
-    (is_file || is_path).then_some(first)
+    // What a build leaves is not there before it.
+    let is_built = first.starts_with("target/");
+    ((is_file || is_path) && !is_built).then_some(first)
 }
 
 /// Every file of the repository with this name, as far as people wrote it.
