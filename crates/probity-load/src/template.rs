@@ -11,9 +11,10 @@ mod fill;
 mod python;
 mod scan;
 
-use std::{collections::BTreeMap, io, ops::Range};
+use std::{collections::BTreeMap, ops::Range};
 
 use minijinja::{ErrorKind, value::Value};
+use probity_text::limited::Limited;
 
 pub(crate) use assertions::{BadAssertion, fill_assertions, fill_keys, has_templates};
 pub use env::{env_variables, names_only_env, texts_in};
@@ -240,11 +241,11 @@ fn render_as(
         Dialect::Python => python::engine(steps, allowance),
     };
     let context = Value::from_pairs(used().map(|(name, it)| (name.as_str(), to_engine(it))));
-    let mut output = Output::default();
+    let mut output = Limited::new(LARGEST_RESULT);
     let template =
         engine.template_from_str(text).map_err(|error| TemplateError::of(&error, text))?;
     let rendered = template.render_captured_to(context, &mut output).map(drop);
-    if output.is_full {
+    if output.is_full() {
         let most = LARGEST_RESULT >> 20;
         return Err(TemplateError::whole(format!("the text is longer than {most} MiB")));
     }
@@ -263,30 +264,8 @@ fn render_as(
             None | Some(_) => error,
         }
     })?;
-    String::from_utf8(output.bytes)
+    String::from_utf8(output.into_bytes())
         .map_err(|_| TemplateError::whole("the text is not UTF-8".to_owned()))
-}
-
-/// What a template has become so far.
-#[derive(Default)]
-struct Output {
-    bytes: Vec<u8>,
-    is_full: bool,
-}
-
-impl io::Write for Output {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.bytes.len() + bytes.len() > LARGEST_RESULT {
-            self.is_full = true;
-            return Err(io::ErrorKind::FileTooLarge.into());
-        }
-        self.bytes.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 fn bytes_of(value: &serde_json::Value) -> u64 {

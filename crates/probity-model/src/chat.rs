@@ -5,9 +5,8 @@
 
 mod depth;
 
-use std::io;
-
 use minijinja::{Environment, Error, ErrorKind, Value, context, syntax::SyntaxConfig};
+use probity_text::limited::Limited;
 
 use crate::gguf::Header;
 
@@ -98,42 +97,20 @@ impl ChatTemplate {
             eos_token => self.eos.as_str(),
             tools => Value::from(()),
         };
-        let mut output = Output::default();
+        let mut output = Limited::new(LONGEST);
         let rendered = template.render_captured_to(context, &mut output).map(drop);
-        if output.is_full {
+        if output.is_full() {
             let why = format!("it makes a text of more than {} MiB", LONGEST >> 20);
             return Err(ChatError::Refused { why });
         }
         rendered.map_err(refused)?;
-        String::from_utf8(output.bytes)
+        String::from_utf8(output.into_bytes())
             .map_err(|_| ChatError::Refused { why: "it makes no text".to_owned() })
     }
 
     /// Whether a text begins with the mark of the beginning, so that no second one belongs before it.
     pub fn has_beginning(&self, text: &str) -> bool {
         !self.bos.is_empty() && text.starts_with(&self.bos)
-    }
-}
-
-/// What a template has become so far.
-#[derive(Default)]
-struct Output {
-    bytes: Vec<u8>,
-    is_full: bool,
-}
-
-impl io::Write for Output {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.bytes.len() + bytes.len() > LONGEST {
-            self.is_full = true;
-            return Err(io::ErrorKind::FileTooLarge.into());
-        }
-        self.bytes.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 

@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bleu;
+
 pub mod choice;
 pub mod chrf;
 mod count;
@@ -18,6 +19,7 @@ pub mod extract;
 pub mod f1;
 pub mod fence;
 pub mod gleu;
+pub mod limited;
 pub mod list;
 pub mod meteor;
 pub mod normalize;
