@@ -176,6 +176,11 @@ impl Session<'_> {
         self.visit.execute(command, directory, limits)
     }
 
+    /// From now on nobody outside is waited for, so that what is executed counts as any other execution does.
+    pub fn takes_slots(&mut self) {
+        self.is_waiting = false;
+    }
+
     /// Looks at paths of the world, after something was executed there. Links on the way are followed.
     pub fn look(&mut self, paths: &[String]) -> Result<Vec<Look>, Failure> {
         self.visit.look(paths)

@@ -38,7 +38,7 @@ use crate::{
 };
 use invocation::{Invocation, Template};
 pub use probe::{Probe, Support};
-use sandboxed::Sandboxed;
+use sandboxed::{Came, Sandboxed};
 
 /// What a program is made ready with, beside what the suite says of it.
 #[derive(Clone, Debug)]
@@ -249,13 +249,20 @@ impl Program {
                 let call = about.and_then(|it| self.call_after(&it.case));
                 sandboxed.run(command, limits, call).await
             }
-            None => process::run(command, limits).await.map(|finished| (finished, None)),
+            None => process::run(command, limits).await.map(|finished| Came {
+                finished,
+                took: None,
+                left: None,
+            }),
         };
-        let (finished, left) = came.map_err(|error| self.not_started(&error))?;
+        let Came { finished, took, left } = came.map_err(|error| self.not_started(&error))?;
         match finished.end {
             End::Itself => {
                 let left_behind = left.map(|it| Box::new(self.clean_left(it)));
-                self.answered(&finished).map(|reply| Reply { left_behind, ..reply })
+                // What was looked at afterwards is no time of the program.
+                let timed =
+                    |reply: Reply| Reply { left_behind, latency: took.or(reply.latency), ..reply };
+                self.answered(&finished).map(timed)
             }
             End::Time => Err(self.too_slow(&finished, limit).into()),
             End::Output => {

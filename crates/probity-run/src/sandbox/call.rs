@@ -17,7 +17,7 @@ use super::{Ground, chain, trust};
 /// Bytes of an output or of a file that are recorded.
 const KEPT: usize = 256 << 10;
 /// Changes that are recorded: more than the limits of an execution let it make.
-const MOST_CHANGES: usize = 50_000;
+pub(super) const MOST_CHANGES: usize = 50_000;
 /// Puts a file into a world: its path is the first argument, its content the input.
 const WRITE: &str = "mkdir -p -- \"$(dirname -- \"$1\")\" && cat > \"$1\"";
 

@@ -5,7 +5,7 @@ use probity_sandbox::{Execution, Session, World, execution::Output, world::Prepa
 
 use super::{
     Ground,
-    call::{Before, record, world_of},
+    call::{Before, MOST_CHANGES, record, world_of},
 };
 
 /// Changes that are recorded where no case asks for them.
@@ -41,6 +41,7 @@ impl Ground {
         let Left { prepared, execution, program } = *left;
         let mut executed = match call {
             Some(call) => {
+                session.takes_slots();
                 let before = Before { left: Some(execution.changes.clone()), ..Before::default() };
                 self.execute_after(session, prepared, call, before)?
             }
@@ -60,10 +61,12 @@ impl Ground {
         Ok(executed)
     }
 
-    /// What is different, where nothing is executed. What the program said is its reply.
+    /// What is different, where nothing is executed and nothing is judged: the first changes of many. What the program said
+    /// is its reply.
     fn told(&self, prepared: &Prepared, execution: &Execution) -> Result<Executed, String> {
-        let silent =
+        let mut silent =
             Execution { stdout: Output::default(), stderr: Output::default(), ..execution.clone() };
+        silent.changes.truncate(MOST_CHANGES);
         let world = record(prepared, silent, std::collections::BTreeMap::new(), &[])?;
         let means = self.open()?.means().to_string();
         Ok(Executed { means, worlds: vec![world], ..Executed::default() })
@@ -82,15 +85,19 @@ impl Own<'_> {
     fn without(&self, changes: Vec<PathChange>) -> Vec<PathChange> {
         let is_own: Vec<bool> = changes.iter().map(|it| self.is_own(&it.path)).collect();
         let paths: Vec<String> = changes.iter().map(|it| it.path.clone()).collect();
-        let keeps = |at: usize, change: &PathChange| {
-            // A directory is its own that was made for nothing but that.
-            let below = format!("{}/", change.path);
-            let mut inside = paths.iter().zip(&is_own).filter(|(path, _)| path.starts_with(&below));
+        // A directory is its own that was made for nothing but that.
+        let holds_own = |change: &PathChange| {
             let is_made = change.before.is_none()
                 && matches!(&change.after, Some(it) if it.kind == PathKind::Directory);
-            let holds_own = is_made && inside.clone().next().is_some() && inside.all(|it| *it.1);
-            let is_asked_for = self.looks.contains(&&*change.path);
-            is_asked_for || !(is_own[at] || (holds_own && self.is_hidden(&change.path)))
+            if !is_made || !self.is_hidden(&change.path) {
+                return false;
+            }
+            let below = format!("{}/", change.path);
+            let mut inside = paths.iter().zip(&is_own).filter(|(path, _)| path.starts_with(&below));
+            inside.clone().next().is_some() && inside.all(|it| *it.1)
+        };
+        let keeps = |at: usize, change: &PathChange| {
+            self.looks.contains(&&*change.path) || !(is_own[at] || holds_own(change))
         };
         let all = changes.into_iter().enumerate();
         all.filter(|(at, change)| keeps(*at, change)).map(|(_, change)| change).collect()

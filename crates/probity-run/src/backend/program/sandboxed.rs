@@ -43,8 +43,15 @@ pub(super) struct Sandboxed {
     own: Option<&'static str>,
 }
 
-/// How a program ended, and what it left behind.
-type Came = (Finished, Option<Result<Executed, String>>);
+/// What came of a program.
+pub(super) struct Came {
+    /// How it ended.
+    pub(super) finished: Finished,
+    /// How long it took, where that is not all the time that passed.
+    pub(super) took: Option<Duration>,
+    /// What it left behind in its world.
+    pub(super) left: Option<Result<Executed, String>>,
+}
 
 /// The way from a world to an API.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -122,7 +129,8 @@ impl Sandboxed {
                 ground.look_back(&mut session, &left, call.as_ref())
             });
             drop((session, room, count));
-            Ok((finished(execution, limits.stdout), left))
+            let took = Some(Duration::from_micros(execution.took_us));
+            Ok(Came { finished: finished(execution, limits.stdout), took, left })
         };
         let lost = |error| NoProgram::Lost(std::io::Error::other(error));
         tokio::task::spawn_blocking(work).await.map_err(lost)?

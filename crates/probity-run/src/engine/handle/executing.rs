@@ -1,5 +1,7 @@
 //! How a case has commands executed. No permit of a backend is held meanwhile.
 
+use std::time::Duration;
+
 use probity_core::{
     execution::{
         EXECUTION_ROLE, EffectCall, EffectFound, Executed, ExecutionCall, LEFT_ROLE, effect_role,
@@ -29,7 +31,7 @@ impl Handle {
             None => self.shared.sandbox.execute(call, self.deadline).await,
         };
         let stored = executed.as_ref().map(Executed::to_json);
-        self.note_executed(EXECUTION_ROLE.to_owned(), command, stored, began);
+        self.note_executed(EXECUTION_ROLE.to_owned(), command, stored, began.elapsed());
         executed
     }
 
@@ -53,7 +55,7 @@ impl Handle {
         let (began, command) = (Instant::now(), call.command.clone());
         let executed = visit.judge(call).await;
         let stored = executed.as_ref().map(Executed::to_json);
-        self.note_executed(EXECUTION_ROLE.to_owned(), command, stored, began);
+        self.note_executed(EXECUTION_ROLE.to_owned(), command, stored, began.elapsed());
         executed
     }
 
@@ -68,14 +70,15 @@ impl Handle {
         }
         let left = left.unwrap_or_else(|| Err(NO_WORLD.to_owned()));
         let stored = left.as_ref().map(Executed::to_json);
-        let began = Instant::now();
         match call {
             Some(call) => {
-                self.note_executed(EXECUTION_ROLE.to_owned(), call.command, stored, began);
+                let worlds = left.as_ref().map_or(&[][..], |it| &it.worlds);
+                let took = Duration::from_millis(worlds.iter().map(|it| it.took_ms).sum());
+                self.note_executed(EXECUTION_ROLE.to_owned(), call.command, stored, took);
                 Some(left)
             }
             None => {
-                self.note_executed(LEFT_ROLE.to_owned(), LOOK.to_owned(), stored, began);
+                self.note_executed(LEFT_ROLE.to_owned(), LOOK.to_owned(), stored, Duration::ZERO);
                 None
             }
         }
@@ -98,7 +101,7 @@ impl Handle {
             }
         };
         let stored = found.as_ref().map(EffectFound::to_json);
-        self.note_executed(effect_role(number), shown, stored, began);
+        self.note_executed(effect_role(number), shown, stored, began.elapsed());
         found
     }
 
@@ -115,7 +118,7 @@ impl Handle {
         role: String,
         command: String,
         stored: Result<String, &String>,
-        began: Instant,
+        took: Duration,
     ) {
         self.asked.push(Asked {
             role,
@@ -130,7 +133,7 @@ impl Handle {
             error: stored.err().cloned(),
             model: None,
             source: Source::Backend,
-            latency_ms: millis(began.elapsed()),
+            latency_ms: millis(took),
             usage: Usage::default(),
             cost_usd: None,
             calls: 0,
