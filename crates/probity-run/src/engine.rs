@@ -387,6 +387,7 @@ impl Engine {
             }
             Wake::Fed(lane, Some(Fed::Broken(reason))) => {
                 self.lanes[lane].stop(LaneStatus::Broken { reason });
+                self.turns.one_wants_no_more();
                 Ok(())
             }
             Wake::Fed(lane, None) => {

@@ -19,6 +19,20 @@ impl Engine {
     ) -> Result<(), Halt> {
         let Some(live) = self.release(serial) else { return Ok(()) };
         let at = live.key.lane;
+        let outcome = self.take_in(serial, live, result).await;
+        if !self.lanes[at].wants_cases() {
+            self.turns.one_wants_no_more();
+        }
+        outcome
+    }
+
+    async fn take_in(
+        &mut self,
+        serial: u64,
+        live: Live,
+        result: Result<Ended, Aborted>,
+    ) -> Result<(), Halt> {
+        let at = live.key.lane;
         match result {
             Err(reason) => {
                 self.lanes[at].tracker.forget(live.key.repeat, serial);

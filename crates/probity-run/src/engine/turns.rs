@@ -47,6 +47,26 @@ impl Turns {
         self.active.is_empty() && self.waiting.is_empty()
     }
 
+    /// The lanes whose turn has come: those of whole runners, as long as one of their backends has fewer than `most`
+    /// that are fed. One whose backends are busy does not keep others from theirs.
+    fn next(
+        &mut self,
+        mut fed: Vec<usize>,
+        most: usize,
+        backend: impl Fn(usize) -> usize,
+    ) -> Vec<usize> {
+        let mut opening = Vec::new();
+        self.waiting.retain(|runner| {
+            let has_place = runner.iter().any(|at| fed[backend(*at)] < most);
+            if has_place {
+                runner.iter().for_each(|at| fed[backend(*at)] += 1);
+                opening.extend_from_slice(runner);
+            }
+            !has_place
+        });
+        opening
+    }
+
     /// A lane has got its last case.
     pub(super) fn one_wants_no_more(&mut self) {
         self.may_open = true;
@@ -76,17 +96,8 @@ impl Engine {
         for &at in self.turns.active.iter().filter(|at| self.lanes[**at].wants_cases()) {
             fed[self.lanes[at].backend] += 1;
         }
-        let mut opening = Vec::new();
         let lanes = &self.lanes;
-        // One whose backends are busy must not keep others from theirs.
-        self.turns.waiting.retain(|runner| {
-            let has_place = runner.iter().any(|at| fed[lanes[*at].backend] < most);
-            if has_place {
-                runner.iter().for_each(|at| fed[lanes[*at].backend] += 1);
-                opening.extend_from_slice(runner);
-            }
-            !has_place
-        });
+        let opening = self.turns.next(fed, most, |at| lanes[at].backend);
         self.open(&opening);
         self.turns.active.extend(opening);
     }
@@ -146,5 +157,17 @@ mod tests {
         assert_eq!(turns.waiting, [vec![0, 1], vec![2, 4], vec![3]]);
         assert!(!turns.are_over());
         assert!(Turns::of(&[], |_| 0).are_over());
+    }
+
+    #[test]
+    fn a_backend_is_asked_for_a_few_lanes_at_a_time_and_holds_up_no_other() {
+        // The lanes of each runner, on the busy backend and on another: the last runner has one on both.
+        let lanes: Vec<usize> = (0..6).collect();
+        let (runner, backend) = ([0, 1, 2, 3, 4, 4], [0, 0, 0, 1, 0, 1]);
+        let mut turns = Turns::of(&lanes, |at| runner[at]);
+        assert_eq!(turns.next(vec![1, 0], 2, |at| backend[at]), [0, 3, 4, 5]);
+        assert_eq!(turns.next(vec![2, 2], 2, |at| backend[at]), [0; 0]);
+        assert_eq!(turns.next(vec![1, 2], 2, |at| backend[at]), [1]);
+        assert_eq!(turns.waiting, [[2]]);
     }
 }
