@@ -74,17 +74,18 @@ pub(super) struct CaseDigest(blake3::Hash);
 impl CaseDigest {
     /// Its notes and its license do not count: they change nothing that is evaluated.
     pub(super) fn of(case: &TestCase) -> Self {
-        Self(blake3::hash(canonical_form(case).as_bytes()))
+        Self(blake3::hash(&canonical_form(case)))
     }
 }
 
 /// A case as JSON with sorted keys and nothing that is empty.
-fn canonical_form(case: &TestCase) -> String {
+fn canonical_form(case: &TestCase) -> Vec<u8> {
     let mut value = serde_json::to_value(case).unwrap_or(Value::Null);
     if let Value::Object(fields) = &mut value {
         fields.shift_remove("notes");
         fields.shift_remove("license");
     }
     value.sort_all_objects();
-    value.to_string()
+    // A value that was made in memory can be written there.
+    serde_json::to_vec(&value).unwrap_or_default()
 }

@@ -345,7 +345,9 @@ impl Http {
     ) -> Result<HeaderMap, CallError> {
         let mut headers = self.headers.clone();
         headers.extend(own);
-        if let (Some(signer), Some(url)) = (&self.signer, address::parse(url)) {
+        if let Some(signer) = &self.signer
+            && let Some(url) = address::parse(url)
+        {
             let request = Unsigned { method, url: &url, headers: &headers, body };
             let now = Timestamp::from_millisecond(wall_ms()).unwrap_or_default();
             let signed = signer.sign(&request, now).map_err(|error| {

@@ -236,7 +236,16 @@ impl Taker {
         stated: Expectation<'static>,
     ) -> Result<(), Stopped> {
         match self.next(case, repeat, backend, stated) {
-            Ok(Some(fed)) => self.sender.blocking_send(fed).map_err(|_| Stopped),
+            Ok(Some(fed)) => {
+                let fed = match fed {
+                    Fed::Case(prepared, _) => {
+                        let held = self.room.take(ahead::weight(&prepared));
+                        Fed::Case(prepared, Some(held))
+                    }
+                    Fed::Known(_) | Fed::Broken(_) => fed,
+                };
+                self.sender.blocking_send(fed).map_err(|_| Stopped)
+            }
             Ok(None) => Ok(()),
             Err(why) => {
                 let _ = self.sender.blocking_send(Fed::Broken(why));
@@ -253,7 +262,7 @@ impl Taker {
         backend: &Backend,
         stated: Expectation<'static>,
     ) -> Result<Option<Fed>, String> {
-        let Self { cases, done, room, place, .. } = self;
+        let Self { cases, done, place, .. } = self;
         let Some(mut prepared) = cases.prepare(case, repeat, backend, stated) else {
             // It worked when the dataset was checked, so it has to be told of.
             if let Some(function) = &cases.prompt.function {
@@ -272,10 +281,7 @@ impl Taker {
                 let Prepared { place, category, .. } = prepared;
                 Fed::Known(Seen { place, category, class, verdict })
             }
-            Some(_) | None => {
-                let held = room.take(ahead::weight(&prepared));
-                Fed::Case(Box::new(prepared), Some(held))
-            }
+            Some(_) | None => Fed::Case(Box::new(prepared), None),
         };
         Ok(Some(fed))
     }

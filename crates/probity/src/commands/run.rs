@@ -78,7 +78,7 @@ use sinks::{Done, EventsFile, Sinks};
 /// Events that may wait to be written before the loop waits for them, and bytes of their texts. Half of them is more than
 /// come between two transactions, unless texts are long.
 const WAITING_EVENTS: usize = 4096;
-const WAITING_BYTES: usize = 32 << 20;
+const WAITING_BYTES: usize = 16 << 20;
 
 pub(super) fn run(args: &RunArgs, printer: &Printer) -> Result<Exit, Failure> {
     match (args.watch, &args.inputs) {
