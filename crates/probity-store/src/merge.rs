@@ -10,7 +10,7 @@ use probity_core::record::{Lane, LaneStatus, RunStatus};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 use crate::{
-    NewRun, Reader, RunRow, StoreError, make_place, open,
+    NewRun, Reader, RunRow, StoreError, browse, make_place, open,
     people::RemarkColumn,
     recorder::variant,
     result::{
@@ -245,6 +245,7 @@ impl Part<'_> {
             ),
             params![lane, into],
         )?;
+        browse::collect(connection, Some(into))?;
         let asked = AskedColumn::ALL.map(|it| match it == AskedColumn::System {
             true => text_row("part.system"),
             false => format!("part.{it}"),

@@ -28,6 +28,9 @@ use crate::{
     schema::PATIENCE,
 };
 
+/// Bytes of a name that the key of a text begins with.
+const KEY_PREFIX: usize = 16;
+
 /// The lane of a run, a runner, a variant and a backend.
 const IS_LANE: &str = "run = ?1 AND runner = ?2 AND variant = ?3 AND backend = ?4";
 
@@ -426,23 +429,28 @@ impl Writer<'_> {
     }
 
     fn case(&mut self, lane: i64, record: &CaseRecord) -> rusqlite::Result<()> {
-        static INSERT: LazyLock<String> = LazyLock::new(|| {
-            let places = ", ?".repeat(Column::ALL.len());
-            format!("INSERT OR REPLACE INTO results (lane, {}) VALUES (?{places})", Column::names())
-        });
+        // What may replace something keeps copies of the pages that it changes, so it is only tried where there is something.
+        static INSERT: LazyLock<String> = LazyLock::new(|| insert_result("INSERT OR IGNORE"));
+        static REPLACE: LazyLock<String> = LazyLock::new(|| insert_result("INSERT OR REPLACE"));
         let definition = record.case.to_json();
-        let row = self.text(&definition)?;
+        let row = self.text(&record.case_id, &definition)?;
         let system = self.system(record.request.shared_system())?;
-        let failures = self.failures(lane, record)?;
-        let new = NewResult::new(record, (row, &definition), system, failures)?;
-        let mut statement = self.transaction.prepare_cached(&INSERT)?;
-        new.bind(lane, &mut statement)?;
-        statement.raw_execute()?;
+        let new = |failures| NewResult::new(record, (row, &definition), system, failures);
+        if !self.put(&INSERT, lane, &new(failures(None, record))?)? {
+            let earlier = self.earlier(lane, record)?;
+            self.put(&REPLACE, lane, &new(failures(earlier, record))?)?;
+        }
         let result = self.transaction.last_insert_rowid();
-        drop(statement);
         self.scores(result, &record.classification.scores)?;
         self.asked(result, &record.asked)?;
-        Ok(())
+        self.tags(lane, &record.case.tags)
+    }
+
+    /// Whether the result is there now.
+    fn put(&self, sql: &str, lane: i64, new: &NewResult<'_>) -> rusqlite::Result<bool> {
+        let mut statement = self.transaction.prepare_cached(sql)?;
+        new.bind(lane, &mut statement)?;
+        Ok(statement.raw_execute()? > 0)
     }
 
     /// A case that was cut off. What its calls used stays counted when it is asked again.
@@ -506,22 +514,26 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The tries that failed, with those of the result that this one replaces before them.
-    fn failures(&self, lane: i64, record: &CaseRecord) -> rusqlite::Result<Option<String>> {
-        let earlier: Option<Option<String>> = self
+    /// What the lane has a table of.
+    fn tags(&self, lane: i64, tags: &[String]) -> rusqlite::Result<()> {
+        for tag in tags {
+            self.transaction
+                .prepare_cached("INSERT OR IGNORE INTO lane_tags (lane, tag) VALUES (?, ?)")?
+                .execute(params![lane, tag])?;
+        }
+        Ok(())
+    }
+
+    /// The tries that failed of the result that this one replaces.
+    fn earlier(&self, lane: i64, record: &CaseRecord) -> rusqlite::Result<Option<String>> {
+        let earlier = self
             .transaction
             .prepare_cached(
                 "SELECT failures FROM results WHERE lane = ? AND case_id = ? AND repeat = ?",
             )?
             .query_row(params![lane, record.case_id, record.repeat], |row| row.get(0))
             .optional()?;
-        let mut all: Vec<FailedAttempt> = match earlier.flatten() {
-            None if record.failures.is_empty() => return Ok(None),
-            None => Vec::new(),
-            Some(text) => serde_json::from_str(&text).unwrap_or_default(),
-        };
-        all.extend_from_slice(&record.failures);
-        Ok((!all.is_empty()).then(|| json(&all)))
+        Ok(earlier.flatten())
     }
 
     /// The row of instructions; most cases of a run share them.
@@ -532,27 +544,47 @@ impl Writer<'_> {
         {
             return Ok(Some(*row));
         }
-        let row = self.text(&text)?;
+        let row = self.text("", &text)?;
         *self.last_system = Some((text, row));
         Ok(Some(row))
     }
 
     /// The row of a text that may be there already.
-    fn text(&self, text: &str) -> rusqlite::Result<i64> {
-        let hash = InputDigest::of([text.as_bytes()]).0;
-        let known: Option<i64> = self
+    ///
+    /// Its key begins as the name of what it belongs to. Cases that are recorded one after the other have names that
+    /// are alike, so their keys stand on a few pages of the index; hashes alone would stand on a page each, and a commit writes whole
+    /// pages.
+    fn text(&self, name: &str, text: &str) -> rusqlite::Result<i64> {
+        let mut key = name.as_bytes()[..name.len().min(KEY_PREFIX)].to_vec();
+        key.extend_from_slice(&InputDigest::of([text.as_bytes()]).0);
+        let made = self
             .transaction
-            .prepare_cached("SELECT id FROM texts WHERE hash = ?")?
-            .query_row([hash], |row| row.get(0))
-            .optional()?;
-        match known {
-            Some(row) => Ok(row),
-            None => self
+            .prepare_cached("INSERT OR IGNORE INTO texts (hash, text) VALUES (?, ?)")?
+            .execute(params![key, text])?;
+        match made {
+            0 => self
                 .transaction
-                .prepare_cached("INSERT INTO texts (hash, text) VALUES (?, ?)")?
-                .insert(params![hash, text]),
+                .prepare_cached("SELECT id FROM texts WHERE hash = ?")?
+                .query_row([key], |row| row.get(0)),
+            _ => Ok(self.transaction.last_insert_rowid()),
         }
     }
+}
+
+fn insert_result(verb: &str) -> String {
+    let places = ", ?".repeat(Column::ALL.len());
+    format!("{verb} INTO results (lane, {}) VALUES (?{places})", Column::names())
+}
+
+/// The tries that failed, with those of before.
+fn failures(earlier: Option<String>, record: &CaseRecord) -> Option<String> {
+    let mut all: Vec<FailedAttempt> = match earlier {
+        None if record.failures.is_empty() => return None,
+        None => Vec::new(),
+        Some(text) => serde_json::from_str(&text).unwrap_or_default(),
+    };
+    all.extend_from_slice(&record.failures);
+    (!all.is_empty()).then(|| json(&all))
 }
 
 #[cfg(test)]

@@ -32,6 +32,7 @@ named_enum! {
         Definition = "definition",
         System = "system",
         Prompt = "prompt",
+        OwnPrompt = "own_prompt",
         Request = "request",
         Reply = "reply",
         Reasoning = "reasoning",
@@ -103,11 +104,24 @@ struct Sums {
     asked: i64,
 }
 
-/// A request as it is stored: instructions are shared texts, a plain prompt stands by itself, and
-/// everything else is JSON.
+/// A request as it is stored: instructions are shared texts, a plain prompt stands by itself unless it is that of the
+/// case, and everything else is JSON.
 struct StoredRequest<'a> {
     prompt: &'a str,
+    has_own_prompt: bool,
     request: Option<String>,
+}
+
+impl<'a> StoredRequest<'a> {
+    fn new(record: &'a CaseRecord) -> Self {
+        let (prompt, is_plain) = (record.request.prompt(), record.request.is_plain());
+        let has_own_prompt = !is_plain || prompt != record.case.prompt;
+        Self {
+            prompt: if has_own_prompt { prompt } else { "" },
+            has_own_prompt,
+            request: (!is_plain).then(|| json(&record.request)),
+        }
+    }
 }
 
 impl<'a> NewResult<'a> {
@@ -117,10 +131,6 @@ impl<'a> NewResult<'a> {
         system: Option<i64>,
         failures: Option<String>,
     ) -> rusqlite::Result<Self> {
-        let request = StoredRequest {
-            prompt: record.request.prompt(),
-            request: (!record.request.is_plain()).then(|| json(&record.request)),
-        };
         let classification = stored(&record.classification);
         let details = &record.classification.details;
         let mut new = Self {
@@ -128,7 +138,7 @@ impl<'a> NewResult<'a> {
             definition: definition.0,
             system,
             failures,
-            request,
+            request: StoredRequest::new(record),
             error: record.error.as_ref().map(json),
             classification,
             evidence: details.evidence.as_ref().map(json),
@@ -141,8 +151,7 @@ impl<'a> NewResult<'a> {
 
     fn summed(&self, definition: &str) -> rusqlite::Result<Sums> {
         let Self { record, .. } = self;
-        let (mut facts, mut texts, mut asked) =
-            (Summed::default(), Summed::default(), Summed::default());
+        let (mut facts, mut texts, mut asked) = (Summed::new(), Summed::new(), Summed::default());
         for column in Column::of(Part::Facts) {
             facts.push_new(&self.value(column)?);
         }
@@ -154,7 +163,7 @@ impl<'a> NewResult<'a> {
                 texts.push_text(Some(definition));
             } else if column == Column::System {
                 texts.push_text(record.request.system());
-            } else {
+            } else if !column.is_implied(|| Ok(self.request.has_own_prompt))? {
                 texts.push_new(&self.value(column)?);
             }
         }
@@ -173,6 +182,7 @@ impl<'a> NewResult<'a> {
             Column::Definition => self.definition.to_sql(),
             Column::System => self.system.to_sql(),
             Column::Prompt => self.request.prompt.to_sql(),
+            Column::OwnPrompt => self.request.has_own_prompt.to_sql(),
             Column::Request => self.request.request.to_sql(),
             Column::Reply => record.reply.to_sql(),
             Column::Reasoning => record.reasoning.to_sql(),
@@ -339,7 +349,8 @@ pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<CaseRecord> {
     let case = TestCase::from_json(&definition).map_err(|it| wrong(&it))?;
     let request = match optional_json::<Request>(row, Column::Request)? {
         Some(request) => request,
-        None => Request::new(system.map(Into::into), prompt),
+        None if get(row, Column::OwnPrompt)? => Request::new(system.map(Into::into), prompt),
+        None => Request::new(system.map(Into::into), case.prompt.clone()),
     };
     let failures: Option<Vec<FailedAttempt>> = optional_json(row, Column::Failures)?;
     let Name(class) = get(row, Column::Class)?;
@@ -376,9 +387,12 @@ pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<CaseRecord> {
 
 /// The values of a row that belong to a sum, where each column stands at its place.
 fn summed(row: &Row<'_>, part: Part, place: impl Fn(Column) -> usize) -> rusqlite::Result<Summed> {
-    let mut summed = Summed::default();
+    let mut summed = Summed::new();
     for column in Column::of(part) {
-        summed.push(row.get_ref(place(column))?);
+        let place = place(column);
+        if !column.is_implied(|| row.get(place))? {
+            summed.push(row.get_ref(place)?);
+        }
     }
     Ok(summed)
 }

@@ -39,11 +39,20 @@ impl RunRow {
         id::short(&self.run_id)
     }
 
+    /// Whether it judges another run again and is not whole: it is nothing to go on with.
+    pub fn is_half_judged(&self) -> bool {
+        let has_ended = !matches!(self.status, RunStatus::Running | RunStatus::Killed);
+        self.info.rescored_from.is_some() && !has_ended
+    }
+
     /// Its place in the order in which runs began.
     pub(crate) fn place(&self) -> i64 {
         self.row
     }
 }
+
+/// The columns of a run, in the order in which they are read.
+const COLUMNS: &str = "id, run_id, suite, started_ms, finished_ms, status, info";
 
 /// A run in a list of all of them.
 #[derive(Clone, Debug)]
@@ -106,10 +115,8 @@ impl Reader {
     pub fn listed(&self, most: Option<usize>) -> Result<Vec<ListedRun>, StoreError> {
         let most = most.map_or(-1, |it| i64::try_from(it).unwrap_or(i64::MAX));
         let read = || {
-            let mut statement = self.connection.prepare(
-                "SELECT id, run_id, suite, started_ms, finished_ms, status, info FROM runs
-                 ORDER BY id DESC LIMIT ?",
-            )?;
+            let sql = format!("SELECT {COLUMNS} FROM runs ORDER BY id DESC LIMIT ?");
+            let mut statement = self.connection.prepare(&sql)?;
             let rows = statement.query_map([most], |row| {
                 let Name(status) = row.get(5)?;
                 let Json(Shown { imported }) = row.get(6)?;
@@ -195,14 +202,9 @@ impl Reader {
         }
     }
 
-    /// The run that began last. One that judges another again counts once it is whole: until then, and if it was cut
-    /// off, it is nothing to go on with.
+    /// The run that began last. One that judges another again counts once it is whole.
     fn latest(&self) -> Result<Option<RunRow>, StoreError> {
-        let is_half = |it: &RunRow| {
-            let has_ended = !matches!(it.status, RunStatus::Running | RunStatus::Killed);
-            it.info.rescored_from.is_some() && !has_ended
-        };
-        self.first_run(|run| !is_half(run))
+        self.first_run(|run| !run.is_half_judged())
     }
 
     /// The run that was read from a file of another tool with this digest, the latest first. A run
@@ -246,9 +248,7 @@ impl Reader {
         values: impl rusqlite::Params,
         mut each: impl FnMut(RunRow) -> Result<ControlFlow<()>, StoreError>,
     ) -> Result<(), StoreError> {
-        let sql = format!(
-            "SELECT id, run_id, suite, started_ms, finished_ms, status, info FROM runs {rest}"
-        );
+        let sql = format!("SELECT {COLUMNS} FROM runs {rest}");
         let mut statement = self.connection.prepare(&sql).map_err(StoreError::Read)?;
         let mut rows = statement.query(values).map_err(StoreError::Read)?;
         while let Some(row) = rows.next().map_err(StoreError::Read)? {

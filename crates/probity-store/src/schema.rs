@@ -9,7 +9,10 @@ use crate::{StoreError, browse, upgrade};
 /// How long to wait for another process that is writing.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// One step from each format to the next. Steps that have been released never change.
+/// What a new store is made with.
+const NEWEST: &str = include_str!("schema/newest.sql");
+
+/// One step from each format to the next, for stores that are there. Steps that have been released never change.
 const MIGRATIONS: &[&str] = &[
     "
     CREATE TABLE runs (
@@ -243,10 +246,16 @@ const MIGRATIONS: &[&str] = &[
         crew TEXT NOT NULL
     ) STRICT;
     ",
+    // A prompt that is that of its case stands in the case only. Because of the trigger, SQLite kept a copy of every page that a
+    // result was put into.
+    "
+    ALTER TABLE results ADD COLUMN own_prompt INTEGER NOT NULL DEFAULT 1;
+    DROP TRIGGER tags_of_result;
+    ",
 ];
 
 /// The newest format that this program knows.
-const KNOWN: i64 = 13;
+const KNOWN: i64 = 14;
 
 /// What a database of ours holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -325,17 +334,11 @@ pub(crate) fn migrate(connection: &Connection, path: &Path) -> Result<(), StoreE
         connection.execute_batch("BEGIN IMMEDIATE")?;
         // Another process may have been faster.
         let found = usize::try_from(version()?).unwrap_or(0);
-        for step in MIGRATIONS.iter().skip(found) {
-            connection.execute_batch(step)?;
-        }
-        if found < 4 {
-            upgrade::fill_columns(connection)?;
-        }
-        if found < 11 {
-            browse::collect(connection, None)?;
-        }
         if found == 0 {
+            connection.execute_batch(NEWEST)?;
             connection.pragma_update(None, "application_id", Content::Store.application_id())?;
+        } else {
+            step_by_step(connection, found)?;
         }
         connection.pragma_update(None, "user_version", KNOWN)?;
         connection.execute_batch("COMMIT")
@@ -348,9 +351,60 @@ pub(crate) fn migrate(connection: &Connection, path: &Path) -> Result<(), StoreE
     enforce(true).map_err(failed)
 }
 
+/// Brings the tables of a store from a format to today's.
+fn step_by_step(connection: &Connection, format: usize) -> rusqlite::Result<()> {
+    for step in MIGRATIONS.iter().skip(format) {
+        connection.execute_batch(step)?;
+    }
+    if format < 4 {
+        upgrade::fill_columns(connection)?;
+    }
+    if format < 11 {
+        browse::collect(connection, None)?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Everything that SQLite knows of the tables, whatever words they were made with.
+    fn shape(connection: &Connection) -> Vec<String> {
+        let mut rows = connection
+            .prepare(
+                "SELECT l.name, l.type, l.ncol, l.wr, l.strict,
+                     (SELECT json_group_array(json_array(cid, name, type, \"notnull\", dflt_value, pk, hidden))
+                      FROM pragma_table_xinfo(l.name)) AS columns,
+                     (SELECT json_group_array(json_array(\"table\", \"from\", \"to\", on_update, on_delete))
+                      FROM pragma_foreign_key_list(l.name)) AS refers,
+                     (SELECT json_group_array(json_array(i.name, i.\"unique\", i.origin, i.partial,
+                          (SELECT json_group_array(json_array(name, \"desc\", coll, key)) FROM pragma_index_xinfo(i.name))))
+                      FROM (SELECT * FROM pragma_index_list(l.name) ORDER BY name) i) AS indexes,
+                     (SELECT group_concat(sql) FROM sqlite_schema s WHERE s.type = 'trigger' AND s.tbl_name = l.name) AS triggers
+                 FROM pragma_table_list l WHERE l.schema = 'main' AND l.name NOT LIKE 'sqlite_%' ORDER BY l.name",
+            )
+            .unwrap();
+        let columns = rows.column_count();
+        let mut found = rows.query([]).unwrap();
+        let mut shape = Vec::new();
+        while let Some(row) = found.next().unwrap() {
+            let values = (0..columns).map(|at| row.get::<_, rusqlite::types::Value>(at).unwrap());
+            shape.push(format!("{:?}", values.collect::<Vec<_>>()));
+        }
+        shape
+    }
+
+    #[test]
+    fn a_new_store_has_the_tables_of_one_that_grew_old() {
+        let new = Connection::open_in_memory().unwrap();
+        migrate(&new, Path::new("memory")).unwrap();
+        let old = Connection::open_in_memory().unwrap();
+        step_by_step(&old, 0).unwrap();
+        let shape_of_new = shape(&new);
+        assert_eq!(shape_of_new.len(), 10);
+        assert_eq!(shape_of_new, shape(&old));
+    }
 
     #[test]
     fn each_format_has_its_step() {

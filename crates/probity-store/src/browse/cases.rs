@@ -205,8 +205,9 @@ impl CaseQuery {
         for word in &self.words {
             let pattern = containing(word);
             all.add(
-                "(r.case_id LIKE ? ESCAPE '\\' OR r.prompt LIKE ? ESCAPE '\\' OR r.reply LIKE ? ESCAPE '\\')",
-                [pattern.clone(), pattern.clone(), pattern],
+                "(r.case_id LIKE ? ESCAPE '\\' OR r.prompt LIKE ? ESCAPE '\\' OR r.reply LIKE ? ESCAPE '\\'
+                    OR r.own_prompt = 0 AND (SELECT CASE WHEN json_valid(d.text) THEN d.text ->> 'prompt' END FROM texts d WHERE d.id = r.definition) LIKE ? ESCAPE '\\')",
+                [pattern.clone(), pattern.clone(), pattern.clone(), pattern],
             );
         }
         all

@@ -1,7 +1,7 @@
 //! Which tags the cases of runs have.
 //!
 //! To look for a tag in every result of every run would take long. The tags of each lane stand in a table of their own, which
-//! a trigger fills as results are recorded.
+//! is filled as results are recorded.
 
 use rusqlite::{Connection, params};
 

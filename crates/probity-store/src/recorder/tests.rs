@@ -1,7 +1,7 @@
 use probity_core::{kind::RunnerKind, record::Judging};
 
 use super::*;
-use crate::Reader;
+use crate::{Reader, browse};
 
 fn lane() -> Lane {
     Lane {
@@ -46,6 +46,7 @@ fn recorder(path: &Path, cases: &[&str]) -> Recorder {
             )
             .unwrap();
     }
+    browse::collect(connection, None).unwrap();
     recorder
 }
 

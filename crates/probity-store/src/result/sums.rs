@@ -23,7 +23,15 @@ pub(crate) enum Part {
 #[derive(Debug, Default)]
 pub(crate) struct Summed(Vec<u8>);
 
+/// Bytes of what is summed of an ordinary result.
+const USUAL: usize = 1024;
+
 impl Summed {
+    /// Nothing yet, with room for what is usual.
+    pub(crate) fn new() -> Self {
+        Self(Vec::with_capacity(USUAL))
+    }
+
     /// Adds a value.
     pub(crate) fn push(&mut self, value: ValueRef<'_>) {
         match value {
@@ -118,6 +126,7 @@ impl Column {
             | Self::Definition
             | Self::System
             | Self::Prompt
+            | Self::OwnPrompt
             | Self::Request
             | Self::Reply
             | Self::Reasoning
@@ -128,6 +137,15 @@ impl Column {
             | Self::Classification => Part::Texts,
             Self::FactsSum | Self::TextsSum | Self::AskedSum => Part::Sum,
         }
+    }
+
+    /// Whether its value is the default of a column that was added later. That is left out of the sum, so that sums from before
+    /// the column still match.
+    pub(crate) fn is_implied(
+        self,
+        is_set: impl FnOnce() -> rusqlite::Result<bool>,
+    ) -> rusqlite::Result<bool> {
+        if self == Self::OwnPrompt { is_set() } else { Ok(false) }
     }
 
     /// All columns of a sum, in their order.

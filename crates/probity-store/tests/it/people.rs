@@ -1,7 +1,5 @@
 //! What people say stands beside what was measured, and goes where that goes.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
-
 use std::{path::Path, time::Duration};
 
 use probity_core::{
