@@ -141,11 +141,13 @@ fn sweep(target: &Path) {
             continue;
         }
         let path = entry.path();
-        let file = File::options().write(true).open(&path);
-        if file.is_ok_and(|it| it.try_lock().is_ok()) {
+        let Ok(file) = File::options().write(true).open(&path) else { continue };
+        if file.try_lock().is_ok() {
             // Nothing can be done about one that stays.
             let _ = fs::remove_file(path);
         }
+        // The lock lasts until the file is gone: whoever has just made it sees that it is.
+        drop(file);
     }
 }
 

@@ -61,14 +61,14 @@ pub(super) fn run(args: &InitArgs, printer: &Printer) -> Result<Exit, Failure> {
     match found.wish()? {
         Wish::Import(path) => {
             let exit = import(path, args.force, printer)?;
-            write(workflow.iter())?;
+            write(workflow.iter(), "the import is there")?;
             printer.show(&told_of_workflow(workflow.as_ref()))?;
             return Ok(exit);
         }
         Wish::Backend(choice) => planned = plan(args, Some(&choice), printer)?,
         Wish::Nothing => {}
     }
-    write(planned.iter().chain(&workflow))?;
+    write(planned.iter().chain(&workflow), "no file was written")?;
     printer.show(&told(&planned, workflow.as_ref()))?;
     printer.show(&found.listed())?;
     Ok(Exit::Success)
@@ -259,8 +259,8 @@ fn refuse_other_suites(planned: &[Planned]) -> Result<(), Failure> {
     )))
 }
 
-/// Writes file by file, each whole or not at all.
-fn write<'p>(planned: impl Iterator<Item = &'p Planned>) -> Result<(), Failure> {
+/// Writes file by file, each whole or not at all. `before` says what is there if the first one cannot be written.
+fn write<'p>(planned: impl Iterator<Item = &'p Planned>, before: &str) -> Result<(), Failure> {
     let mut written: Vec<PathBuf> = Vec::new();
     for suite in planned {
         for (path, (_, text)) in suite.paths().zip(&suite.files) {
@@ -274,7 +274,7 @@ fn write<'p>(planned: impl Iterator<Item = &'p Planned>) -> Result<(), Failure> 
             };
             made.and_then(|()| OutputFile::write(&path, text)).map_err(|failure| {
                 failure.hint(match written.is_empty() {
-                    true => "no file was written".to_owned(),
+                    true => before.to_owned(),
                     false => format!("written before that: {}", quoted(&written)),
                 })
             })?;

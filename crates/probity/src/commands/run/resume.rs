@@ -70,6 +70,7 @@ impl Earlier {
                 let of_suite = reader.first_run(|run| {
                     run.suite == project.name
                         && run.info.imported.is_none()
+                        && !run.is_half_judged()
                         && may_be_of(run, path.as_deref())
                 })?;
                 of_suite.ok_or_else(|| {

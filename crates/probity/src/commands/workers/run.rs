@@ -72,9 +72,8 @@ impl Hands {
                 offers.insert(Who::Backend(at), note(kind(seat)));
             }
         }
-        if !project.suite.scorers.is_empty() {
-            offers.insert(Who::Scorers, note(OfferKind::Scorers));
-        }
+        // Also of a suite without scorers: assertions can be programs.
+        offers.insert(Who::Scorers, note(OfferKind::Scorers));
         offers.insert(Who::Sandbox, note(OfferKind::Sandbox));
         let opening = Opening {
             run: plan.run_id.clone(),
