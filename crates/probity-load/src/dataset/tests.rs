@@ -220,6 +220,26 @@ fn broken_yaml_toml_and_json_say_where() {
 }
 
 #[test]
+fn a_key_that_is_too_long_for_yaml_is_not_written() {
+    let write = |length: usize| {
+        let inner = serde_json::json!({ "k".repeat(length): 1 });
+        let vars = [("x".to_owned(), inner)].into();
+        let case = TestCase { id: "a".to_owned(), prompt_vars: vars, ..TestCase::default() };
+        let mut writer = Writer::new(Format::Yaml, None, Vec::new()).unwrap();
+        writer.case(&case).map_err(|it| it.to_string())?;
+        Ok::<_, String>(String::from_utf8(writer.finish().unwrap()).unwrap())
+    };
+    // With its quotes it has 1,024 characters.
+    let mut problems = 0;
+    let text = write(1022).unwrap();
+    read_bytes(Path::new("a.yaml"), Format::Yaml, text.as_bytes(), &|_| Vec::new(), &mut |item| {
+        problems += usize::from(matches!(item, Item::Problem(it) if it.code == "yaml"));
+    });
+    assert_eq!(problems, 0, "{text}");
+    assert!(write(1023).unwrap_err().contains("1024 characters"));
+}
+
+#[test]
 fn yaml_aliases_cannot_explode() {
     let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..12 {

@@ -61,7 +61,7 @@ impl<W: Write> Writer<W> {
                 let comma = if self.written == 0 { "" } else { "," };
                 format!("{comma}\n    {value}")
             }
-            Format::Yaml => yaml_case(fields),
+            Format::Yaml => yaml_case(fields).map_err(unsayable)?,
             Format::Toml => toml_case(fields).map_err(unsayable)?,
             Format::Csv => csv_case(fields).map_err(unsayable)?,
         };
@@ -82,14 +82,35 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// A case in block style. JSON is YAML, so every value is written as JSON.
-fn yaml_case(fields: &Map<String, Value>) -> String {
+/// Characters of the longest key that stands before a colon in YAML.
+const LONGEST_YAML_KEY: usize = 1024;
+
+/// A case in block style. JSON is YAML but for long keys, so every value is written as JSON.
+fn yaml_case(fields: &Map<String, Value>) -> Result<String, String> {
     let mut text = String::new();
     for (at, (key, value)) in fields.iter().enumerate() {
+        if has_long_key(value) {
+            return Err(format!("YAML has no keys of more than {LONGEST_YAML_KEY} characters"));
+        }
         let lead = if at == 0 { "  - " } else { "    " };
         text.extend([lead, key, ": ", &printable(&value.to_string()), "\n"]);
     }
-    text
+    Ok(text)
+}
+
+/// Whether a key is too long for YAML, as it is written: quoted, and with escapes.
+fn has_long_key(value: &Value) -> bool {
+    match value {
+        Value::Object(fields) => fields.iter().any(|(key, value)| {
+            // Most keys are short whatever is in them.
+            let is_long = key.len() * 6 + 2 > LONGEST_YAML_KEY
+                && printable(&Value::from(key.as_str()).to_string()).chars().count()
+                    > LONGEST_YAML_KEY;
+            is_long || has_long_key(value)
+        }),
+        Value::Array(items) => items.iter().any(has_long_key),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
 }
 
 /// JSON with the characters escaped that may stand in JSON but not in YAML.
