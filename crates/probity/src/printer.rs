@@ -244,14 +244,17 @@ fn columns(stream: impl AsFd) -> usize {
 fn styled(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(c) = rest.chars().next() {
-        let length = if c == '\x1b' { colour(rest) } else { None };
+    while let Some(at) = rest.find('\x1b') {
+        let (before, escape) = rest.split_at(at);
+        shown.push_str(&safe(before));
+        let length = colour(escape);
         match length {
-            Some(length) => shown.push_str(&rest[..length]),
-            None => push_safe(&mut shown, c),
+            Some(length) => shown.push_str(&escape[..length]),
+            None => push_safe(&mut shown, '\x1b'),
         }
-        rest = &rest[length.unwrap_or(c.len_utf8())..];
+        rest = &escape[length.unwrap_or(1)..];
     }
+    shown.push_str(&safe(rest));
     shown
 }
 

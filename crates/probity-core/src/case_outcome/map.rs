@@ -67,14 +67,14 @@ impl Outcomes {
 
     /// What a case came to.
     pub fn get(&self, id: &str) -> Option<CaseOutcome> {
-        self.find(id).ok().map(|at| self.outcome(at))
+        self.find(id).map(|at| self.outcome(at))
     }
 
     /// Counts one more repeat of a case. Cases are expected in order; any other order takes longer.
     pub fn add(&mut self, id: &str, verdict: Verdict, category: Option<Category>) {
-        let at = match self.slots.len().checked_sub(1) {
-            Some(last) if self.id(last) == id => Some(last),
-            Some(last) if self.id(last) > id => self.find(id).ok(),
+        let at = match self.keys_end() {
+            Some(last) if last == id => Some(self.slots.len() - 1),
+            Some(last) if last > id => self.find(id),
             Some(_) | None => None,
         };
         let mut outcome = at.map_or_else(CaseOutcome::default, |at| self.outcome(at));
@@ -86,17 +86,13 @@ impl Outcomes {
         }
     }
 
-    /// Puts a case in; another one of that id goes.
+    /// Puts in a case that is not there.
     fn insert(&mut self, id: &str, outcome: CaseOutcome) {
-        let is_next = self.slots.len().checked_sub(1).is_none_or(|last| self.id(last) < id);
-        if is_next {
+        if self.keys_end().is_none_or(|last| last < id) {
             self.ids.push_str(id);
             let end = self.ids.len();
             self.slots.push(Slot { end, verdicts: Tallied(0), category: 0 });
             return self.set(self.slots.len() - 1, outcome);
-        }
-        if let Ok(at) = self.find(id) {
-            return self.set(at, outcome);
         }
         let mut all: BTreeMap<String, CaseOutcome> =
             self.iter().map(|(id, outcome)| (id.to_owned(), outcome)).collect();
@@ -147,17 +143,17 @@ impl Outcomes {
         CaseOutcome { verdicts, category }
     }
 
-    fn find(&self, id: &str) -> Result<usize, usize> {
+    fn find(&self, id: &str) -> Option<usize> {
         let (mut low, mut high) = (0, self.slots.len());
         while low < high {
             let middle = usize::midpoint(low, high);
             match self.id(middle).cmp(id) {
                 std::cmp::Ordering::Less => low = middle + 1,
-                std::cmp::Ordering::Equal => return Ok(middle),
+                std::cmp::Ordering::Equal => return Some(middle),
                 std::cmp::Ordering::Greater => high = middle,
             }
         }
-        Err(low)
+        None
     }
 }
 
