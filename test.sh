@@ -38,6 +38,12 @@ if ! command -v python3 >/dev/null || ! command -v node >/dev/null; then
   as_root apt-get update -qq
   as_root apt-get install -y -qq python3 nodejs
 fi
+# A campaign lets the clock jump.
+if [ $quick = false ] && ! command -v faketime >/dev/null; then
+  step 'installing a clock that jumps'
+  as_root apt-get update -qq
+  as_root apt-get install -y -qq faketime
+fi
 # Workers are tested with a real NATS server.
 if ! command -v nats-server >/dev/null; then
   step 'installing a NATS server'

@@ -1,5 +1,4 @@
-//! What trying version 0.1 brought to light, one check each, as far as no other campaign is about it. The numbers are those under which
-//! `docs/reliability.md` lists them.
+//! What trying version 0.1 brought to light, one check each, as far as no other campaign is about it.
 
 mod more;
 
@@ -11,7 +10,7 @@ use serde_json::Value;
 use super::{
     Campaign, Shot,
     kills::outcome,
-    room::{Lab, Ran, Room},
+    room::{Lab, Ran, Room, walk},
 };
 
 pub(super) const CAMPAIGN: Campaign = Campaign {
@@ -166,7 +165,7 @@ fn failed_program(trial: &mut Trial<'_>) -> io::Result<()> {
         "[[runners]]\nname = \"p\"\nkind = \"program\"\ncommand = [\"sh\", \"-c\", \"exit 1\"]\n";
     trial.room.write("probity.toml", suite)?;
     let ran = trial.run(&[])?;
-    trial.expect(ran.code != Some(0), || ran.tail());
+    trial.code(&ran, 3);
     Ok(())
 }
 
@@ -174,7 +173,8 @@ fn copies(trial: &mut Trial<'_>) -> io::Result<()> {
     trial.suite(&case("a", "say 1", "1"), "")?;
     trial.run(&["--record", "rec.jsonl"])?;
     let ran = trial.run(&["--replay", "rec.jsonl", "--repeat", "5"])?;
-    trial.expect(ran.code != Some(0), || ran.tail());
+    trial.code(&ran, 2);
+    trial.expect(ran.err.contains("repeat"), || ran.tail());
     Ok(())
 }
 
@@ -413,7 +413,7 @@ fn outside(trial: &mut Trial<'_>) -> io::Result<()> {
     fs::write(&secret, "the secret of the home")?;
     for path in [secret.display().to_string(), "../../home/secret.txt".to_owned()] {
         let text = format!(
-            "prompts: ['Say {{{{x}}}}', 'file://{path}']\nproviders: [openai:gpt-4o]\ntests:\n  - vars: {{ x: 'file://{path}' }}\n"
+            "prompts: ['Say {{{{x}}}}', 'file://{path}']\nproviders: [openai:gpt-4o]\ntests:\n  - vars: {{ x: 'file://{path}' }}\n  - vars: {{ x: carried over }}\n"
         );
         trial.room.write("in/promptfooconfig.yaml", text)?;
         trial.room.run(&[
@@ -425,11 +425,10 @@ fn outside(trial: &mut Trial<'_>) -> io::Result<()> {
             "--force",
         ])?;
         let mut made = String::new();
-        for entry in
-            fs::read_dir(trial.room.path("out")).into_iter().flatten().filter_map(Result::ok)
-        {
-            made.push_str(&fs::read_to_string(entry.path()).unwrap_or_default());
-        }
+        walk(&trial.room.path("out"), &mut |path| {
+            made.push_str(&fs::read_to_string(path).unwrap_or_default());
+        });
+        trial.expect(made.contains("carried over"), || format!("{path}: nothing was imported"));
         trial.expect(!made.contains("the secret of the home"), || format!("{path} was read"));
     }
     Ok(())

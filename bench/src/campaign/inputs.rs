@@ -1,11 +1,10 @@
-//! Mutated inputs for everything that reads foreign bytes, in this process: no panic, no hang, bounded memory, and every problem says
-//! where it is.
+//! Mutated inputs for everything that reads foreign bytes, in this process: no panic, no hang, bounded memory, and what
+//! the fuzz targets hold their readers to. The seeds are the corpus of those targets.
 //!
 //! The shots are made in a process of its own, whose memory is limited. It writes down which shots are under way, so that one that brings
 //! the process down (a stack that is full, no memory) can be named.
 
 mod mutate;
-mod targets;
 
 use std::{
     env,
@@ -13,7 +12,7 @@ use std::{
     io,
     os::unix::{fs::FileExt as _, process::ExitStatusExt as _},
     panic,
-    path::Path,
+    path::{Path, PathBuf},
     process::Command,
     sync::{
         OnceLock,
@@ -23,23 +22,23 @@ use std::{
     time::{Duration, Instant},
 };
 
+use probity_fuzz::{TARGETS, Target};
+
 use super::{Campaign, Shot, room::Lab};
-use targets::TARGETS;
 
 pub(super) const CAMPAIGN: Campaign = Campaign {
     name: "inputs",
     about: "mutated inputs for every loader, importer, template, detector and decoder, in this process",
-    kinds: &[PANIC, SLOW, NOWHERE, DOWN],
+    kinds: &[PANIC, SLOW, DOWN],
     short: 3000,
     long: 1_000_000,
     threads: 2,
     shoot,
 };
 
+/// The reader panicked, or the target did because something does not hold.
 const PANIC: &str = "panicked";
 const SLOW: &str = "slow";
-/// A problem without a place, or a result that contradicts itself.
-const NOWHERE: &str = "not right";
 const DOWN: &str = "brought down";
 
 /// CPU time that no input of a few KiB may take, in a build without optimisation.
@@ -127,12 +126,39 @@ fn watch() {
     });
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "other campaigns can fail")]
+/// A fuzz target, and what is in its corpus.
+struct Reader {
+    target: Target,
+    seeds: Vec<Vec<u8>>,
+}
+
+impl Reader {
+    fn of(target: Target) -> io::Result<Self> {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus");
+        let entries = fs::read_dir(Path::new(folder).join(target.name))?;
+        let mut paths: Vec<PathBuf> =
+            entries.map(|it| it.map(|it| it.path())).collect::<io::Result<_>>()?;
+        // The order must not depend on the file system: a shot can be repeated.
+        paths.sort_unstable();
+        let seeds = paths.into_iter().map(fs::read).collect::<io::Result<_>>()?;
+        Ok(Self { target, seeds })
+    }
+
+    fn all() -> io::Result<&'static [Self]> {
+        static ALL: OnceLock<Vec<Reader>> = OnceLock::new();
+        if let Some(known) = ALL.get() {
+            return Ok(known);
+        }
+        let read = TARGETS.iter().map(|it| Self::of(*it)).collect::<io::Result<_>>()?;
+        Ok(ALL.get_or_init(|| read))
+    }
+}
+
 fn shoot(_: &Lab, shot: &mut Shot) -> io::Result<()> {
     watch();
     note(Some(shot.number));
-    let target = shot.in_turn(TARGETS);
-    let input = mutate::any(target.seeds, &mut shot.random);
+    let Reader { target, seeds } = shot.in_turn(Reader::all()?);
+    let input = mutate::any(seeds, &mut shot.random);
     let begun = spent();
     let outcome = panic::catch_unwind(|| (target.read)(&input));
     let took = spent().saturating_sub(begun);
@@ -150,14 +176,10 @@ fn shoot(_: &Lab, shot: &mut Shot) -> io::Result<()> {
             excerpt(&input)
         )
     };
-    match outcome {
-        Err(reason) => {
-            let text = reason.downcast_ref::<String>().cloned();
-            let text = text.or_else(|| reason.downcast_ref::<&str>().map(|it| (*it).to_owned()));
-            shot.find(PANIC, format!("{}: {}", what(), text.unwrap_or_default()));
-        }
-        Ok(Err(why)) => shot.find(NOWHERE, format!("{}: {why}", what())),
-        Ok(Ok(())) => {}
+    if let Err(reason) = outcome {
+        let text = reason.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| reason.downcast_ref::<&str>().map(|it| (*it).to_owned()));
+        shot.find(PANIC, format!("{}: {}", what(), text.unwrap_or_default()));
     }
     shot.expect(took < SLOW_FROM, SLOW, || format!("{}: {took:?}", what()));
     Ok(())

@@ -299,7 +299,8 @@ fn processes_of(folder: &Path) -> Vec<String> {
     found
 }
 
-fn walk(folder: &Path, see: &mut impl FnMut(&Path)) {
+/// Every file of a folder and the folders in it.
+pub(in crate::campaign) fn walk(folder: &Path, see: &mut impl FnMut(&Path)) {
     for entry in fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok) {
         let path = entry.path();
         match entry.file_type() {

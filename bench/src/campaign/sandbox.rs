@@ -30,7 +30,7 @@ const PARTS: &[&str] = &[
     "ln -sf HOST/file l; echo evil > l",
     "cp /bin/sh HOST/sh",
     "cat HOST/secret",
-    "tar cf - HOST | base64",
+    "tar cf - HOST",
     "chmod -R 777 HOST",
     "mv HOST /tmp/x",
     "touch /etc/evil /usr/evil /root/evil",
@@ -113,11 +113,13 @@ fn shoot(lab: &Lab, shot: &mut Shot) -> io::Result<()> {
         parts.join("\n").replace("HOST", &host.display().to_string()).replace("NAP", &nap);
     let before = state(&host)?;
     let ran = room.run(&["sandbox", "--json", "--timeout", "1500ms", &command])?;
-    if ran.code == Some(2) && ran.err.contains("sandbox") {
+    if ran.code == Some(3) && ran.out.is_empty() {
         shot.skip("no sandbox");
         return Ok(());
     }
     let what = || command.escape_debug().to_string();
+    let is_told = serde_json::from_str::<serde_json::Value>(&ran.out).is_ok();
+    shot.expect(is_told || ran.is_late, CRASH, || format!("{}: {}", what(), ran.tail()));
     shot.expect(!ran.is_late && ran.took < Duration::from_secs(40), STUCK, || {
         format!("{}: {:?}", what(), ran.took)
     });

@@ -1,7 +1,7 @@
 //! Keys that come back: plain, escaped, encoded, in pieces, from servers and programs, in replies, errors and headers. None is found
 //! in any file, report or line that is printed.
 
-use std::{fmt::Write as _, fs, io, path::Path};
+use std::{fmt::Write as _, fs, io};
 
 use data_encoding::{BASE64, BASE64URL_NOPAD, HEXLOWER, HEXUPPER};
 use fastrand::Rng;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{
     Campaign, Shot,
-    room::{Lab, Room},
+    room::{Lab, Room, walk},
 };
 
 pub(super) const CAMPAIGN: Campaign = Campaign {
@@ -99,7 +99,7 @@ fn shoot(lab: &Lab, shot: &mut Shot) -> io::Result<()> {
     let key = key(&mut shot.random);
     let form = *shot.in_turn(&FORMS);
     let echoed = form.of(&key);
-    let place = shot.random.u8(..7);
+    let place = shot.random.u8(..8);
     let room = Room::new(lab)?.with("A_KEY", &key);
     let kinds = ["openai", "openai-responses", "anthropic", "gemini", "ollama", "azure"];
     let kind = *shot.choose(&kinds);
@@ -127,7 +127,7 @@ fn shoot(lab: &Lab, shot: &mut Shot) -> io::Result<()> {
         _ => raw(200, Vec::new(), format!("no JSON, but {echoed}")),
     };
     let server = FakeServer::bind(Script::always(answer), 0)?;
-    let by_program = place == 6 || shot.random.u8(..4) == 0;
+    let by_program = place == 7 || shot.random.u8(..4) == 0;
     room.write(
         "cases.jsonl",
         "{\"id\":\"a\",\"prompt\":\"Return the number 0\",\"expected_response\":\"0\"}\n",
@@ -174,7 +174,9 @@ fn shoot(lab: &Lab, shot: &mut Shot) -> io::Result<()> {
     }
     fs::remove_file(room.path("echoed"))?;
     // Whatever form it came in, it is in none of them: what is made of it may be another.
-    for file in files(room.root()) {
+    let mut files = Vec::new();
+    walk(room.root(), &mut |path| files.push(path.to_owned()));
+    for file in files.into_iter().filter(|it| it.is_file()) {
         let bytes = fs::read(&file)?;
         for form in FORMS {
             let wanted = form.of(&key);
@@ -191,16 +193,4 @@ fn shoot(lab: &Lab, shot: &mut Shot) -> io::Result<()> {
 /// What a header can hold.
 fn header(text: &str) -> String {
     text.chars().filter(char::is_ascii_graphic).collect()
-}
-
-fn files(folder: &Path) -> Vec<std::path::PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok) {
-        match entry.file_type() {
-            Ok(it) if it.is_dir() => found.extend(files(&entry.path())),
-            Ok(it) if it.is_file() => found.push(entry.path()),
-            _ => {}
-        }
-    }
-    found
 }

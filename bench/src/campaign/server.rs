@@ -246,13 +246,13 @@ fn any_pause(random: &mut Rng) -> Answer {
 }
 
 fn shoot(lab: &Lab, shot: &mut Shot) -> io::Result<()> {
-    // Strides that have no factor in common with the lengths: a short row has every fault, and all dialects.
-    let at = |stride: u64, count: usize| {
-        usize::try_from(shot.number.wrapping_mul(stride)).unwrap_or(0) % count
-    };
-    let case = &CASES[at(1, CASES.len())];
-    let (kind, path) = DIALECTS[at(5, DIALECTS.len())];
-    let stream = (shot.number / 9).is_multiple_of(2);
+    // A round has every fault, and all dialects. Each round moves the dialects on by one; when they have been around, it is
+    // streamed what was whole, and the other way round.
+    let number = usize::try_from(shot.number).unwrap_or(0);
+    let round = number / CASES.len();
+    let case = &CASES[number % CASES.len()];
+    let (kind, path) = DIALECTS[(number + round) % DIALECTS.len()];
+    let stream = (number / DIALECTS.len() + round / DIALECTS.len()).is_multiple_of(2);
     let elsewhere = FakeServer::bind(Script::default(), 0)?;
     let mut said = String::new();
     let script = match &case.attack {

@@ -61,6 +61,7 @@ pub(crate) fn line(what: &str, target: &Target, digits: usize, figure: &Figure) 
     };
     let holds = match (target, holds) {
         (Target::None, _) => "",
+        _ if figure.0.is_empty() => "",
         (Target::AtMost(_) | Target::AtLeast(_), true) => "yes",
         (Target::AtMost(_) | Target::AtLeast(_), false) => "**no**",
     };

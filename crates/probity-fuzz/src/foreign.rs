@@ -12,7 +12,7 @@ use probity_model::{
     gguf,
 };
 
-use crate::input::{Folder, choice};
+use crate::input::{BETWEEN, Folder, check, choice};
 
 /// Stands in every file beside the folder that may be read.
 const SECRET: &str = "kept-outside-4711";
@@ -25,7 +25,7 @@ const LONGEST_PROMPT: usize = 16 << 20;
 /// A folder of files of another tool. The first byte says which tool it is said to be, if any, and each part of the rest is the
 /// name of a file, a line feed and its content; the first one is imported.
 ///
-/// Nothing outside of the folder is read, the same twice, and what comes out is a suite that our own loader takes.
+/// Nothing outside of the folder is read, the same twice, and of what comes out our own loader says where it is wrong.
 pub fn import(bytes: &[u8]) {
     thread_local! {
         static FOLDER: Folder = folder_beside_secrets();
@@ -33,7 +33,7 @@ pub fn import(bytes: &[u8]) {
     let from: Vec<Option<Origin>> = [None].into_iter().chain(Origin::ALL.map(Some)).collect();
     let Some((from, bytes)) = choice(bytes, &from) else { return };
     let files: Vec<(&str, &[u8])> =
-        bytes.split(|it| *it == 0xff).filter_map(named).take(8).collect();
+        bytes.split(|it| *it == BETWEEN).filter_map(named).take(8).collect();
     let Some((first, _)) = files.first() else { return };
     FOLDER.with(|folder| {
         for (name, content) in &files {
@@ -87,21 +87,23 @@ fn named(part: &[u8]) -> Option<(&str, &[u8])> {
     is_inside.then(|| (name, &part[end + 1..]))
 }
 
-/// The suite that was made has no error that our own loader finds.
+/// The suite that was made, with the files beside it, is one that our own loader takes, or it says where it is wrong.
 fn loads(draft: &probity_import::draft::Draft, folder: &Folder) {
     let written = probity_import::write::render(draft, "");
+    for (name, content) in &written.files {
+        folder.write(&format!("inside/made/{name}"), content.as_bytes());
+    }
     let (suite, problems) = Suite::parse(
         &written.suite,
         &probity_import::write::SUITE.into(),
-        &folder.path().join("inside"),
+        &folder.path().join("inside/made"),
         &|_| Vec::new(),
     );
-    // Prompts and functions are written beside the suite, and are not there yet.
-    let is_there = written.files.is_empty() && draft.scorers.is_empty();
-    assert!(suite.is_some() || !is_there, "{problems:?}\n{}", written.suite);
+    problems.iter().for_each(check);
+    assert!(suite.is_some() || !problems.is_empty(), "{}", written.suite);
 }
 
-/// Results of another tool, whatever the file is called: the same twice, and a result has one try.
+/// Results of another tool, whatever the file is called: the same twice, and a lane has results.
 pub fn results(bytes: &[u8]) {
     thread_local! {
         static FOLDER: Folder = Folder::new();

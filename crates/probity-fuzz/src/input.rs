@@ -6,7 +6,7 @@ use probity_core::problem::Problem;
 use tempfile::TempDir;
 
 /// Stands between the parts of an input. No text in UTF-8 has it.
-const BETWEEN: u8 = 0xff;
+pub(crate) const BETWEEN: u8 = 0xff;
 
 /// The parts of an input, as texts. There is always a first one.
 pub(crate) fn texts(bytes: &[u8]) -> impl Iterator<Item = Cow<'_, str>> {

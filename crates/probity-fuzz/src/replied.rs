@@ -52,7 +52,7 @@ pub fn json(bytes: &[u8]) {
     }
 }
 
-/// Of a judge's reply only whole points from 1 to 5 are believed; of an agent's only tools that there are.
+/// Of a judge's reply only whole points from 1 to 5 are believed. What an agent did is the same twice.
 pub fn judge(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let criterion = |name: &str| RubricCriterion {

@@ -12,7 +12,7 @@ use probity_model::grammar;
 use probity_script::{Limits, Script, ScriptError};
 use serde_json::{Value, json};
 
-use crate::input::{check, texts};
+use crate::input::{BETWEEN, check, texts};
 
 /// A template: what is refused cannot be rendered, what is made is bounded, the same twice.
 pub fn template(bytes: &[u8]) {
@@ -92,10 +92,10 @@ pub fn schema(bytes: &[u8]) {
     }
 }
 
-/// A case with any criteria, and a reply: the same twice, and scores are from 0 to 1. The parts are the case and the reply.
+/// A case with any criteria, and a reply: the same twice, and scores are finite. The parts are the case and the reply.
 pub fn grade(bytes: &[u8]) {
     static RULES: LazyLock<Rules> = LazyLock::new(Rules::default);
-    let mut parts = bytes.split(|it| *it == 0xff);
+    let mut parts = bytes.split(|it| *it == BETWEEN);
     let case = parts.next().unwrap_or_default();
     let reply = String::from_utf8_lossy(parts.next().unwrap_or_default());
     let mut cases = Vec::new();

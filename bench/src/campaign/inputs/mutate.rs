@@ -109,8 +109,8 @@ const TOKENS: &[&str] = &[
 ];
 
 /// A seed with some changes.
-pub(super) fn any(seeds: &[&[u8]], random: &mut Rng) -> Vec<u8> {
-    let mut bytes = seeds[random.usize(..seeds.len())].to_vec();
+pub(super) fn any(seeds: &[Vec<u8>], random: &mut Rng) -> Vec<u8> {
+    let mut bytes = seeds[random.usize(..seeds.len())].clone();
     bytes.truncate(LONGEST);
     let count = 1 + random.usize(..6);
     for _ in 0..count {
@@ -120,7 +120,7 @@ pub(super) fn any(seeds: &[&[u8]], random: &mut Rng) -> Vec<u8> {
     bytes
 }
 
-fn change(bytes: &mut Vec<u8>, seeds: &[&[u8]], random: &mut Rng) {
+fn change(bytes: &mut Vec<u8>, seeds: &[Vec<u8>], random: &mut Rng) {
     let size = bytes.len();
     let at = random.usize(..=size);
     let until = (at + 1 + random.usize(..40)).min(size);
@@ -150,7 +150,7 @@ fn change(bytes: &mut Vec<u8>, seeds: &[&[u8]], random: &mut Rng) {
         }
         8 => bytes.truncate(at),
         9 => {
-            let other = seeds[random.usize(..seeds.len())];
+            let other = &seeds[random.usize(..seeds.len())];
             let from = random.usize(..=other.len());
             let to = (from + random.usize(..200)).min(other.len());
             bytes.splice(at..until, other[from..to].iter().copied());

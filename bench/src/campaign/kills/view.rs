@@ -27,10 +27,13 @@ pub(super) fn shoot(lab: &Lab, shot: &mut Shot) -> io::Result<()> {
     let what = format!("view --allow-edit, {hit:?} after {after:?}");
     let running = room.start(room.command(&["view", "--port", "0", "--allow-edit"]))?;
     let page = Page::open(&running)?;
+    if !page.note(0)? {
+        return Err(io::Error::other("a note was refused"));
+    }
     let is_over = AtomicBool::new(false);
     let (confirmed, ran) = thread::scope(|scope| {
         let writer = scope.spawn(|| {
-            let mut confirmed = 0_u32;
+            let mut confirmed = 1_u32;
             while !is_over.load(Ordering::Relaxed) && page.note(confirmed).unwrap_or(false) {
                 confirmed += 1;
             }
