@@ -21,7 +21,6 @@ use std::{
     io,
     sync::Arc,
     task::Poll,
-    time::Duration,
 };
 
 use probity_core::{
@@ -47,6 +46,7 @@ use crate::{
     sandbox,
     source::{Fed, Prepared},
 };
+use ending::Cramped;
 use groups::Groups;
 use handle::{BackendRef, Parties, Vectors, Whose};
 use lane::LaneState;
@@ -170,13 +170,10 @@ struct Engine {
     next_serial: u64,
     messages: mpsc::UnboundedReceiver<Message>,
     interrupted: bool,
-    /// Since when no call could be made for want of files.
-    cramped_since: Option<Instant>,
+    cramped: Cramped,
     started: Started,
 }
 
-/// How long the run waits for files to be closed, by others or by itself.
-const CRAMPED_FOR: Duration = Duration::from_secs(30);
 const NO_FILES: &str = "too many open files: lower `-j`, or raise the limit with `ulimit -n`";
 
 /// What is told when the run begins.
@@ -263,7 +260,7 @@ impl Engine {
             next_serial: 0,
             messages,
             interrupted: false,
-            cramped_since: None,
+            cramped: Cramped::default(),
             shared: Arc::new(Shared {
                 settings,
                 cache,
@@ -516,7 +513,7 @@ impl Engine {
         let now = Instant::now();
         let (pause, failed) = match outcome {
             CallOutcome::Answered { exhausted_for } => {
-                self.cramped_since = None;
+                self.cramped.relieve();
                 (state.pacer.succeeded(now, exhausted_for), None)
             }
             CallOutcome::Abandoned => {
@@ -527,13 +524,13 @@ impl Engine {
                 state.pacer.cramped(began, now);
                 state.pacer.back_off();
                 live.backing_off = Some(backend);
-                let since = *self.cramped_since.get_or_insert(now);
-                if now.duration_since(since) >= CRAMPED_FOR {
+                if self.cramped.is_hopeless(now) {
                     self.end_cramped();
                 }
                 return Ok(());
             }
             CallOutcome::Failed(failure) => {
+                self.cramped.relieve();
                 let pause = state.pacer.failed(began, now, &failure.error);
                 if failure.retry_in_ms.is_some() {
                     lane.tracker.retry(key.repeat, serial);

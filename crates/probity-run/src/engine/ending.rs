@@ -1,5 +1,7 @@
 //! How cases, lanes and the run come to an end.
 
+use std::time::Duration;
+
 use probity_core::{
     event::Event,
     failure::ErrorKind,
@@ -9,6 +11,33 @@ use tokio::{task::JoinError, time::Instant};
 
 use super::{Ended, Engine, Halt, Live, NO_FILES};
 use crate::{budget::Left, decide::Seen, tracker::Breach};
+
+/// How long no call could be made for want of files.
+#[derive(Debug, Default)]
+pub(super) struct Cramped {
+    /// The first and the last call that could not, if no other was made since.
+    span: Option<(Instant, Instant)>,
+}
+
+impl Cramped {
+    /// How long the run waits for files to be closed, by others or by itself.
+    const LIMIT: Duration = Duration::from_secs(30);
+    /// Where nobody tried for so long, nobody knows whether there were files.
+    const SILENCE: Duration = Duration::from_secs(5);
+
+    /// A call was made.
+    pub(super) fn relieve(&mut self) {
+        self.span = None;
+    }
+
+    /// A call could not be made. Says whether that has been so for too long.
+    pub(super) fn is_hopeless(&mut self, now: Instant) -> bool {
+        let known = self.span.filter(|(_, last)| now.duration_since(*last) <= Self::SILENCE);
+        let first = known.map_or(now, |(first, _)| first);
+        self.span = Some((first, now));
+        now.duration_since(first) >= Self::LIMIT
+    }
+}
 
 impl Engine {
     /// A case came to an end, or gave itself up.
@@ -26,6 +55,7 @@ impl Engine {
         outcome
     }
 
+    /// Counts what came of a case, and stops its lane if that is due.
     async fn take_in(
         &mut self,
         serial: u64,

@@ -362,6 +362,31 @@ async fn without_files_the_run_ends_with_advice_and_blames_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn two_moments_without_files_are_no_time_without_them() {
+    let limit = |kind| (SOON, Act::Fail(kind, Some(40.0)));
+    for between in [ErrorKind::RateLimit, ErrorKind::Overloaded] {
+        // The server is asked between the two, and asks for more time than the run waits for files.
+        let acts =
+            vec![(SOON, Act::NoCall), limit(between), (SOON, Act::NoCall), (SOON, Act::Reply)];
+        let backends = [backend("a", vec![acts; 3], 1)];
+        let (outcome, events) = trace(plan(&backends, settings(), 1), None).await;
+        assert_eq!((outcome.lanes, finished(&events, 0)), (vec![LaneStatus::Complete], 3));
+    }
+}
+
+#[test]
+fn nobody_knows_of_files_while_nobody_tries() {
+    let (mut cramped, start) = (Cramped::default(), Instant::now());
+    let at = |seconds| start + Duration::from_secs(seconds);
+    assert!((0..30).all(|it| !cramped.is_hopeless(at(it))));
+    assert!(!cramped.is_hopeless(at(40)));
+    assert!((41..70).all(|it| !cramped.is_hopeless(at(it))));
+    assert!(cramped.is_hopeless(at(70)));
+    cramped.relieve();
+    assert!(!cramped.is_hopeless(at(71)));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_backend_that_asks_for_time_is_left_alone_for_it() {
     let acts =
         vec![vec![(SOON, Act::Fail(ErrorKind::RateLimit, Some(30.0))), (SOON, Act::Reply)]; 20];
