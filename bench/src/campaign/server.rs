@@ -6,7 +6,9 @@ mod mangler;
 use std::{io, time::Duration};
 
 use fastrand::Rng;
-use probity_testkit::{Answer, FakeServer, Fault, RetryAfter, Rule, Script, Trouble, When};
+use probity_testkit::{
+    Answer, FakeServer, Fault, Finish, Reply, RetryAfter, Rule, Script, Trouble, When,
+};
 use serde_json::Value;
 
 use super::{
@@ -120,7 +122,8 @@ const CASES: &[Case] = &[
     always("413", |_| trouble(Trouble::TooLarge), Wanted::Once(&["too_large"])),
     always("429", |_| trouble(Trouble::RateLimit), Wanted::Tried(&["rate_limit"])),
     always("quota", |_| trouble(Trouble::Quota), Wanted::Once(&["quota"])),
-    always("500", |_| trouble(Trouble::Internal), Wanted::Tried(&["server"])),
+    // Ollama's says that its runner died.
+    always("500", |_| trouble(Trouble::Internal), Wanted::Tried(&["server", "crash"])),
     always("502", |_| trouble(Trouble::BadGateway), Wanted::Tried(&["server"])),
     always("503", |_| trouble(Trouble::Unavailable), Wanted::Tried(&["overloaded", "server"])),
     always(
@@ -257,7 +260,7 @@ fn shoot(lab: &Lab, shot: &mut Shot) -> io::Result<()> {
     let mut said = String::new();
     let script = match &case.attack {
         Attack::Always(answer) => {
-            let answer = aimed(answer(&mut shot.random), &elsewhere);
+            let answer = aimed(spoken(answer(&mut shot.random), kind), &elsewhere);
             if let Answer::Raw { status, headers, body } = &answer {
                 said = format!(" ({status} {headers:?} {body})");
             }
@@ -303,6 +306,22 @@ fn shoot(lab: &Lab, shot: &mut Shot) -> io::Result<()> {
     shot.expect(elsewhere.seen().requests == 0, LEAK, || what.clone());
     judge(case.wanted, asked, &ran, &Stored::of(&room)?, &what, shot);
     Ok(())
+}
+
+/// What a vendor says that has no error for it: Google and Bedrock tell of their filters in an answer.
+fn spoken(answer: Answer, kind: &str) -> Answer {
+    let Answer::Fault(Fault {
+        trouble: Trouble::ContentPolicy | Trouble::AzureContentFilter, ..
+    }) = &answer
+    else {
+        return answer;
+    };
+    match kind {
+        "gemini" | "vertex" | "bedrock" => {
+            Answer::Reply(Reply { finish: Finish::ContentFilter, ..Reply::default() })
+        }
+        _ => answer,
+    }
 }
 
 /// A redirection leads to a server that must not be asked.
@@ -353,10 +372,7 @@ fn judge(wanted: Wanted, asked: u64, ran: &Ran, stored: &Stored, what: &str, sho
         (_, Some(kinds)) => {
             let is_wanted = kinds.contains(&kind.as_str()) && verdict == "error";
             // A filter's word is a refusal, and no error.
-            let is_filter = kinds == ["content_filter"];
-            // Bedrock has no such error: its fake says that the request is wrong.
-            let is_bedrock = what.contains("bedrock") && kind == "bad_request";
-            let is_filtered = is_filter && (verdict == "fail" || is_bedrock);
+            let is_filtered = kinds == ["content_filter"] && verdict == "fail";
             shot.expect(is_wanted || is_filtered, KIND, || {
                 format!("{what}: {verdict} {kind}, {reply}")
             });
