@@ -10,7 +10,6 @@
 #![forbid(unsafe_code)]
 
 pub mod bleu;
-
 pub mod choice;
 pub mod chrf;
 mod count;

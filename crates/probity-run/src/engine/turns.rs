@@ -67,7 +67,7 @@ impl Turns {
         opening
     }
 
-    /// A lane has got its last case.
+    /// A lane wants no more cases: it has got its last one, or it was stopped.
     pub(super) fn one_wants_no_more(&mut self) {
         self.may_open = true;
     }

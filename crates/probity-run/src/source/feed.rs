@@ -236,14 +236,10 @@ impl Taker {
         stated: Expectation<'static>,
     ) -> Result<(), Stopped> {
         match self.next(case, repeat, backend, stated) {
-            Ok(Some(fed)) => {
-                let fed = match fed {
-                    Fed::Case(prepared, _) => {
-                        let held = self.room.take(ahead::weight(&prepared));
-                        Fed::Case(prepared, Some(held))
-                    }
-                    Fed::Known(_) | Fed::Broken(_) => fed,
-                };
+            Ok(Some(mut fed)) => {
+                if let Fed::Case(prepared, held) = &mut fed {
+                    *held = Some(self.room.take(ahead::weight(prepared)));
+                }
                 self.sender.blocking_send(fed).map_err(|_| Stopped)
             }
             Ok(None) => Ok(()),

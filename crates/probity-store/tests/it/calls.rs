@@ -3,9 +3,9 @@
 use probity_core::{
     classification::Verdict,
     event::Event,
-    record::{LaneStatus, RunStatus},
+    record::{LaneStatus, RunInfo, RunStatus},
 };
-use probity_store::{Reader, Recorder, StoreError};
+use probity_store::{NewRun, Reader, Recorder, StoreError};
 
 use crate::common::{create, finished, lane, record, started, write};
 
@@ -23,6 +23,26 @@ fn a_result_that_is_asked_again_keeps_the_tries_of_before() {
     let cases = reader.case(&lanes[0], "a").unwrap();
     assert_eq!((cases.len(), cases[0].failures.len()), (1, 2));
     assert_eq!(reader.tally(&lanes[0]).unwrap().total(), 0);
+}
+
+#[test]
+fn a_run_that_was_judged_again_counts_once_it_is_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.db");
+    let first = create(&path);
+    first.close();
+    let again = NewRun {
+        run_id: "20261115-110000-fedcba".to_owned(),
+        suite: "s".to_owned(),
+        started_ms: 1,
+        info: RunInfo { rescored_from: Some("abcdef".to_owned()), ..RunInfo::default() },
+    };
+    drop(Recorder::create(&path, &again).unwrap());
+    let reader = Reader::open(&path).unwrap();
+    let half = reader.find("fedcba").unwrap();
+    assert_eq!((half.status, half.is_half_judged()), (RunStatus::Killed, true));
+    let latest = reader.find("latest").unwrap();
+    assert_eq!((latest.short(), latest.is_half_judged()), ("abcdef", false));
 }
 
 #[test]

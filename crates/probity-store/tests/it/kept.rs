@@ -11,7 +11,7 @@ use probity_core::{
     record::{Aborted, CaseRecord, Imported, Lane, LaneStatus, RunInfo, RunStatus, Spent},
     request::Request,
 };
-use probity_store::{NewRun, Reader, Recorder, record_whole};
+use probity_store::{CaseQuery, NewRun, Reader, Recorder, record_whole};
 
 use crate::common::{create, finished, full, lane, record, started, write};
 
@@ -128,6 +128,13 @@ fn a_prompt_that_is_that_of_the_case_stands_in_the_store_once() {
         reader.case(&lanes[0], "a").map(|mut it| it.pop())
     };
     assert_eq!(read().unwrap(), Some(asked));
+    let found = |word: &str| {
+        let reader = Reader::open(&path).unwrap();
+        let lanes = reader.lanes(&reader.find("latest").unwrap()).unwrap();
+        let query = CaseQuery { words: vec![word.to_owned()], limit: 9, ..CaseQuery::default() };
+        reader.cases_page(&[&lanes[0]], &query).unwrap().rows.len()
+    };
+    assert_eq!((found("ZEBRAS"), found("giraffes")), (1, 0));
     let connection = rusqlite::Connection::open(&path).unwrap();
     let stored =
         "SELECT (SELECT sum(length(prompt)) FROM results), (SELECT sum(length(text)) FROM texts)";

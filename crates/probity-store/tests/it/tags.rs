@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use probity_core::{case::TestCase, classification::Verdict, event::Stamped, record::RunInfo};
-use probity_store::{NewRun, Reader, Recorder, RunsQuery, record_whole};
+use probity_store::{MergeSource, NewRun, Reader, Recorder, RunsQuery, merge, record_whole};
 
 use crate::common::{finished, lane, record, started};
 
@@ -52,6 +52,26 @@ fn runs_are_found_by_the_tags_of_their_results_whatever_other_runs_have() {
     run_with_tags(&path, "fourth", &["w"]);
     assert_eq!(with_tag(&reader, "w"), ["fourth"]);
     assert_eq!(with_tag(&reader, "y"), ["first"]);
+}
+
+#[test]
+fn a_merged_run_is_found_by_the_tags_of_its_parts() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, target) = (folder.path().join("x.db"), folder.path().join("merged.db"));
+    run_with_tags(&path, "first", &["x", "y"]);
+    let run = Reader::open(&path).unwrap().find("first").unwrap();
+    let new = NewRun {
+        run_id: "20261115-110000-merged".to_owned(),
+        suite: "s.toml".to_owned(),
+        started_ms: 0,
+        info: RunInfo::default(),
+    };
+    merge(&target, &new, &[MergeSource { store: path, run }], None).unwrap();
+    let reader = Reader::open(&target).unwrap();
+    assert_eq!(
+        (with_tag(&reader, "x"), with_tag(&reader, "z")),
+        (vec!["merged".to_owned()], vec![])
+    );
 }
 
 #[test]
