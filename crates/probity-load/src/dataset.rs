@@ -23,6 +23,7 @@ use std::{
 };
 
 pub use csv::{Cell, Record, Records};
+use digest::Hashed;
 pub use digest::{Digest, DigestBuilder};
 pub use intake::{Intake, MOST_PROBLEMS};
 use probity_core::{
@@ -112,6 +113,8 @@ pub struct Summary {
     pub warnings: usize,
     /// The digest of the cases without an error.
     pub digest: Digest,
+    /// The digest of the files, byte by byte.
+    pub contents: Digest,
 }
 
 /// Reads the files of one dataset. Everything, unreadable files included, goes to `sink`.
@@ -137,18 +140,18 @@ fn read_all(paths: &[&Path], mut intake: Intake<'_>) -> Summary {
 }
 
 /// Reads a dataset that has been checked, without looking into criteria or for ids that are
-/// used twice, until `stop` is set: by the sink, when it has seen enough.
+/// used twice, until `stop` is set: by the sink, when it has seen enough. Gives the digest of the files, byte by byte.
 pub fn reread(
     paths: &[&Path],
     complete: Completion<'_>,
     stop: &cell::Cell<bool>,
     sink: &mut dyn FnMut(Item),
-) -> Summary {
+) -> Digest {
     let mut intake = Intake::new(&|_| Vec::new(), sink).completing(complete).trusting();
     for path in paths.iter().take_while(|_| !stop.get()) {
         read_path(path, stop, &mut intake);
     }
-    intake.finish()
+    intake.finish().contents
 }
 
 /// The files that a path of a dataset stands for: itself, or those of the folder that it is.
@@ -196,7 +199,12 @@ fn read_file(path: &Path, stop: &cell::Cell<bool>, intake: &mut Intake<'_>) {
         return;
     };
     inputs::note(path);
-    let outcome = File::open(path).and_then(|file| read_stream(file, format, stop, intake));
+    let outcome = File::open(path).and_then(|file| {
+        let mut file = Hashed::new(file);
+        read_stream(&mut file, format, stop, intake)?;
+        intake.has_read(&file);
+        Ok(())
+    });
     if let Err(error) = outcome {
         intake.file_problem("unreadable", format!("failed to read the file: {error}"), "");
     } else if (intake.seen(), intake.errors()) == before {

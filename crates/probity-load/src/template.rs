@@ -11,7 +11,7 @@ mod fill;
 mod python;
 mod scan;
 
-use std::{collections::BTreeMap, ops::Range};
+use std::{borrow::Cow, collections::BTreeMap, ops::Range};
 
 use minijinja::{ErrorKind, value::Value};
 use probity_text::limited::Limited;
@@ -129,7 +129,8 @@ impl TemplateError {
 
 /// Whether a text has anything for the template engine to do.
 pub fn is_template(text: &str) -> bool {
-    ["{{", "{%", "{#"].iter().any(|mark| text.contains(mark))
+    let text = text.as_bytes();
+    memchr::memchr_iter(b'{', text).any(|at| matches!(text.get(at + 1), Some(b'{' | b'%' | b'#')))
 }
 
 /// Whether a text is a template at all, whatever its variables are.
@@ -205,6 +206,17 @@ pub fn render(
     vars: &BTreeMap<String, serde_json::Value>,
 ) -> Result<String, TemplateError> {
     render_as(Dialect::Ours, text, vars)
+}
+
+/// The same, without a copy of a text that has nothing to fill in.
+pub fn filled<'t>(
+    text: &'t str,
+    vars: &BTreeMap<String, serde_json::Value>,
+) -> Result<Cow<'t, str>, TemplateError> {
+    match is_template(text) {
+        true => render(text, vars).map(Cow::Owned),
+        false => Ok(Cow::Borrowed(text)),
+    }
 }
 
 /// The same of a template for Jinja in Python: it may call methods of Python's texts, lists and tables, and

@@ -28,7 +28,7 @@ use probity_core::{
 };
 use probity_grade::{Compiler, Expectation, Rules, check_commands, check_thresholds};
 use probity_load::{
-    dataset::{self, Item},
+    dataset::{self, CaseAt, Digest, Item},
     suite::{CaseDefaults, PanelConfig, PromptConfig, RunnerConfig},
 };
 
@@ -135,6 +135,8 @@ pub(crate) struct Cases {
     pub(crate) repeat: u32,
     pub(crate) filter: Filter,
     pub(crate) digest: String,
+    /// What the files of the dataset were when it was checked.
+    pub(crate) contents: Digest,
     /// How answers are judged.
     pub(crate) panel: Arc<PanelConfig>,
     /// Who judges.
@@ -174,6 +176,7 @@ impl Default for Cases {
             repeat: 0,
             filter: Filter::default(),
             digest: String::new(),
+            contents: Digest::default(),
             panel: Arc::default(),
             judge: None,
             embedder: Helper::Nobody,
@@ -274,6 +277,7 @@ impl Cases {
             repeat: runner.repeat,
             filter,
             digest: String::new(),
+            contents: Digest::default(),
             panel: Arc::new(runner.panel.clone()),
             judge: None,
             embedder: Helper::named(runner.embeddings.as_ref()),
@@ -301,16 +305,18 @@ impl Cases {
         others: &[Self],
         rules: &Rules,
         notes: &mut Notes<'_>,
-        mut each: impl FnMut(Item),
+        mut each: impl FnMut(Scanned),
     ) -> dataset::Summary {
         let compiler = Compiler::new(rules);
         // What the suite is wrong about is told of once, and not for every case.
         let of_suite: RefCell<Vec<Problem>> = RefCell::default();
         let ways = || std::iter::once(self).chain(others);
+        // What the case asks that was checked last: it is the next one to be passed on, if it is.
+        let asked: RefCell<Vec<Option<Request>>> = RefCell::default();
         let mut each = |item| {
             each(match item {
-                Item::Problem(problem) => Item::Problem(self.files.named(problem)),
-                Item::Case(case) => Item::Case(case),
+                Item::Problem(problem) => Scanned::Problem(self.files.named(problem)),
+                Item::Case(at) => Scanned::Case(at, asked.take()),
             });
         };
         let notes = RefCell::new(notes);
@@ -345,16 +351,20 @@ impl Cases {
             if !self.allow_code {
                 consent::refuse(case, self.defaults.assertions(), &mut problems);
             }
+            let mut requests = Vec::new();
             for (at, way) in ways().enumerate() {
                 if let Some(problem) = way.check_ask(case) {
                     problems.push(problem);
                     break;
                 }
-                if let Err(Unfilled::Runner(bad)) = way.fill_in(case) {
+                let filled = way.fill_in(case).map_err(|unfilled| {
+                    let Unfilled::Runner(bad) = unfilled else { return };
                     let key = (at, bad.part);
                     templates.borrow_mut().entry(key).or_insert_with(|| (case.id.clone(), bad));
-                }
+                });
+                requests.push(filled.ok());
             }
+            asked.replace(requests);
             problems.retain(|it| match self.defaults.problem(case, it) {
                 Some(problem) => {
                     tell_once(&mut of_suite.borrow_mut(), problem);
@@ -490,7 +500,7 @@ impl Cases {
         let unwanted = Cell::new(false);
         let paths: Vec<&Path> = self.files.paths.iter().map(PathBuf::as_path).collect();
         let complete = |case: &mut TestCase| self.defaults.apply(case);
-        let summary = dataset::reread(&paths, &complete, &unwanted, &mut |item| {
+        let contents = dataset::reread(&paths, &complete, &unwanted, &mut |item| {
             let Item::Case(at) = item else { return };
             if !unwanted.get() && chooser.takes(&at.case) {
                 unwanted.set(each(at.case).is_err());
@@ -499,7 +509,7 @@ impl Cases {
         self.functions.rest();
         match unwanted.get() {
             true => Err(Reread::Unwanted),
-            false if summary.digest.to_string() != self.digest => Err(Reread::Changed),
+            false if contents != self.contents => Err(Reread::Changed),
             false => Ok(()),
         }
     }
@@ -518,6 +528,13 @@ fn without_tools(case: &TestCase) -> Option<CriteriaProblem> {
         ),
         help: None,
     })
+}
+
+/// What there is in a dataset that is read through before anything is asked.
+pub(crate) enum Scanned {
+    Problem(Problem),
+    /// A case, and what it asks in each way. One that cannot be filled in is refused.
+    Case(Box<CaseAt>, Vec<Option<Request>>),
 }
 
 /// Why a dataset was not read to its end.

@@ -1,6 +1,9 @@
-//! A digest that stays the same as long as the cases do.
+//! A digest that stays the same as long as the cases do, and one that does as long as the files do.
 
-use std::fmt;
+use std::{
+    fmt,
+    io::{self, BufWriter, Read},
+};
 
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -72,20 +75,58 @@ impl DigestBuilder {
 pub(super) struct CaseDigest(blake3::Hash);
 
 impl CaseDigest {
-    /// Its notes and its license do not count: they change nothing that is evaluated.
+    /// Of a case as JSON with sorted keys and nothing that is empty. Its notes and its license do not count: they change
+    /// nothing that is evaluated.
     pub(super) fn of(case: &TestCase) -> Self {
-        Self(blake3::hash(&canonical_form(case)))
+        let mut value = serde_json::to_value(case).unwrap_or(Value::Null);
+        if let Value::Object(fields) = &mut value {
+            fields.shift_remove("notes");
+            fields.shift_remove("license");
+        }
+        value.sort_all_objects();
+        let mut hasher = blake3::Hasher::new();
+        let mut buffered = BufWriter::with_capacity(4 << 10, &mut hasher);
+        // A value that was made in memory can be written, and a hasher takes everything.
+        let _ = serde_json::to_writer(&mut buffered, &value);
+        drop(buffered);
+        Self(hasher.finalize())
     }
 }
 
-/// A case as JSON with sorted keys and nothing that is empty.
-fn canonical_form(case: &TestCase) -> Vec<u8> {
-    let mut value = serde_json::to_value(case).unwrap_or(Value::Null);
-    if let Value::Object(fields) = &mut value {
-        fields.shift_remove("notes");
-        fields.shift_remove("license");
+/// Everything that a dataset was read from.
+#[derive(Debug, Default)]
+pub(super) struct Contents(blake3::Hasher);
+
+impl Contents {
+    pub(super) fn add(&mut self, bytes: &[u8]) {
+        self.0.update(blake3::hash(bytes).as_bytes());
     }
-    value.sort_all_objects();
-    // A value that was made in memory can be written there.
-    serde_json::to_vec(&value).unwrap_or_default()
+
+    pub(super) fn add_read<R>(&mut self, read: &Hashed<R>) {
+        self.0.update(read.hasher.finalize().as_bytes());
+    }
+
+    pub(super) fn finish(&self) -> Digest {
+        Digest(*self.0.finalize().as_bytes())
+    }
+}
+
+/// A stream, and what was read of it.
+pub(super) struct Hashed<R> {
+    stream: R,
+    hasher: blake3::Hasher,
+}
+
+impl<R> Hashed<R> {
+    pub(super) fn new(stream: R) -> Self {
+        Self { stream, hasher: blake3::Hasher::new() }
+    }
+}
+
+impl<R: Read> Read for Hashed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.stream.read(buffer)?;
+        self.hasher.update(&buffer[..count]);
+        Ok(count)
+    }
 }

@@ -11,7 +11,8 @@ use serde_json::Value;
 
 use super::{
     CaseAt, Completion, CriteriaCheck, DigestBuilder, FORMAT_MAJOR, Item, Summary,
-    digest::CaseDigest, display_name,
+    digest::{CaseDigest, Contents, Hashed},
+    display_name,
 };
 use crate::{
     bounded,
@@ -48,10 +49,11 @@ pub struct Intake<'a> {
     /// The terms that the file states for all its cases.
     license: Option<String>,
     seen: usize,
-    /// None where nobody needs to know of an id that is used twice.
+    /// None where the cases were checked before: they are what they were if the files are.
     ids: Option<Ids>,
     schemas: BTreeMap<PathBuf, Result<Value, String>>,
     digest: DigestBuilder,
+    contents: Contents,
     summary: Summary,
     /// Problems of the file that were handed on.
     kept: usize,
@@ -74,6 +76,7 @@ impl<'a> Intake<'a> {
             ids: Some(Ids::default()),
             schemas: BTreeMap::new(),
             digest: DigestBuilder::default(),
+            contents: Contents::default(),
             summary: Summary::default(),
             kept: 0,
             left_out: (0, 0),
@@ -85,7 +88,7 @@ impl<'a> Intake<'a> {
         Self { complete, fills: true, ..self }
     }
 
-    /// Believes that no id is used twice, and so remembers none.
+    /// Believes that no id is used twice, and so remembers none, and makes no digest of the cases.
     pub(super) fn trusting(self) -> Self {
         Self { ids: None, ..self }
     }
@@ -114,7 +117,13 @@ impl<'a> Intake<'a> {
 
     pub(super) fn finish(mut self) -> Summary {
         self.close();
-        Summary { digest: self.digest.finish(), ..self.summary }
+        let (digest, contents) = (self.digest.finish(), self.contents.finish());
+        Summary { digest, contents, ..self.summary }
+    }
+
+    /// Takes note of a file that was read.
+    pub(super) fn has_read<R>(&mut self, file: &Hashed<R>) {
+        self.contents.add_read(file);
     }
 
     /// Reads a table with `version` and `test_cases`, or a plain list of cases.
@@ -261,7 +270,7 @@ impl<'a> Intake<'a> {
             }
             self.load_schemas(case, node, &mut findings);
             // What a runner adds is no part of the dataset.
-            digest = Some(CaseDigest::of(case));
+            digest = self.ids.is_some().then(|| CaseDigest::of(case));
             (self.complete)(case);
             check_results(case, node, &mut findings);
             if self.ids.is_some() {
@@ -275,9 +284,11 @@ impl<'a> Intake<'a> {
         }
         let usable = !findings.any_error();
         self.findings(source, findings, id.as_deref());
-        if let Some((case, digest)) = case.zip(digest).filter(|_| usable) {
+        if let Some(case) = case.filter(|_| usable) {
             self.summary.cases += 1;
-            self.digest.add_digest(digest);
+            if let Some(digest) = digest {
+                self.digest.add_digest(digest);
+            }
             let line = source.line(node.span.start);
             (self.sink)(Item::Case(Box::new(CaseAt { case, line })));
         }
@@ -340,7 +351,7 @@ impl<'a> Intake<'a> {
         let Some(Value::String(name)) = &criteria.schema else { return };
         let folder = self.folder.as_path();
         let loaded = self.schemas.entry(folder.join(name));
-        let loaded = loaded.or_insert_with(|| read_schema(folder, name));
+        let loaded = loaded.or_insert_with(|| read_schema(folder, name, &mut self.contents));
         match loaded {
             Ok(schema) => criteria.schema = Some(schema.clone()),
             Err(why) => {
@@ -530,7 +541,7 @@ fn template_errors(text: &str, vars: &BTreeMap<String, Value>) -> (Vec<TemplateE
     match template::undefined_variables(text, |name| vars.contains_key(name)) {
         Err(error) => (vec![error], 0),
         Ok(missing) if missing.is_empty() => {
-            (template::render(text, vars).err().into_iter().collect(), 0)
+            (template::filled(text, vars).err().into_iter().collect(), 0)
         }
         Ok(missing) => {
             let located = missing.iter().take(MOST_UNDEFINED);
@@ -552,9 +563,10 @@ fn unsayable_numbers(node: &Node, findings: &mut Findings) {
     node.entries().iter().for_each(|entry| unsayable_numbers(&entry.node, findings));
 }
 
-fn read_schema(folder: &Path, name: &str) -> Result<Value, String> {
+fn read_schema(folder: &Path, name: &str, contents: &mut Contents) -> Result<Value, String> {
     let text = bounded::read_named_text(folder, name, LARGEST_SCHEMA);
     let text = text.map_err(|error| error.to_string())?;
+    contents.add(text.as_bytes());
     json::parse(&text, &json::Limits::default())
         .map(|parsed| parsed.value)
         .map_err(|error| error.to_string())

@@ -13,7 +13,7 @@ use probity_core::{
     request::{Need, Request},
 };
 use probity_load::{
-    dataset::{DigestBuilder, Item},
+    dataset::DigestBuilder,
     suite::{PanelConfig, RunnerConfig},
 };
 
@@ -23,7 +23,7 @@ use crate::{
     gated::GatedScores,
     kind::{self, Calls, Groups, Kind, Site},
     scorer::UsedScorers,
-    source::{Cases, Notes},
+    source::{Cases, Notes, Scanned},
 };
 
 /// A runner whose dataset has been read through.
@@ -172,12 +172,12 @@ pub fn scan(
     let mut asked = UsedScorers::new(site.folder);
     let mut notes = Notes { scores: &mut scores, scorers: &mut asked };
     let summary = cases.scan(&others, site.rules, &mut notes, |item| match item {
-        Item::Problem(problem) => {
+        Scanned::Problem(problem) => {
             let problem = unknown_keys.judge(problem);
             errors += usize::from(problem.severity == Severity::Error);
             report(problem);
         }
-        Item::Case(at) => {
+        Scanned::Case(at, requests) => {
             let case = &at.case;
             unmet.see(case);
             unknown_failures.remove(case.id.as_str());
@@ -187,7 +187,7 @@ pub fn scan(
                     case.routing.expected_skills.iter().chain(&case.routing.acceptable_skills);
                 groups.entry(group.clone()).or_default().extend(named.cloned());
             }
-            let sums = || Sums::of(case, &cases, &others);
+            let sums = || Sums::of(case, &cases, &requests);
             if sample.is_some() || strata.is_some() {
                 if filter.matches(case) {
                     candidates.push(Candidate {
@@ -215,6 +215,7 @@ pub fn scan(
     }
     choose(candidates, choice, strata.is_some(), &mut cases, &mut chosen);
     cases.digest = summary.digest.to_string();
+    cases.contents = summary.contents;
     let unknown_failures = unknown_failures.into_iter().map(ToOwned::to_owned).collect();
     let Sums { cases: selected, categories, prompt_bytes, calls, undecided, .. } = chosen;
     let Sums { needs, users, compared_commands, .. } = chosen;
@@ -332,11 +333,8 @@ struct Sums {
 }
 
 impl Sums {
-    fn of(case: &TestCase, cases: &Cases, others: &[Cases]) -> Self {
+    fn of(case: &TestCase, cases: &Cases, requests: &[Option<Request>]) -> Self {
         let kind = &*cases.kind;
-        // One that cannot be filled in is refused before anything is asked.
-        let ways = std::iter::once(cases).chain(others);
-        let requests: Vec<Option<Request>> = ways.map(|it| it.fill_in(case).ok()).collect();
         Self {
             cases: 1,
             categories: case.category.iter().map(|it| (it.clone(), 1)).collect(),

@@ -308,7 +308,7 @@ mod tests {
                 files,
                 prompt: Arc::new(PromptConfig { sampling, ..PromptConfig::default() }),
                 repeat: 1,
-                digest: read.digest.to_string(),
+                contents: read.contents,
                 ..Cases::default()
             };
             (cases, Done::default())

@@ -1,6 +1,6 @@
 //! What a case asks: its own prompt, in what a runner or one of its variants puts around it.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use probity_core::{
     case::{AskSpec, TestCase},
@@ -140,7 +140,7 @@ impl Cases {
 
     /// The conversation of the variant, around the case's own prompt.
     fn fill_messages(&self, case: &TestCase, vars: &Vars) -> Result<Request, Unfilled> {
-        let own = template::render(&case.prompt, vars).map_err(|_| Unfilled::Case)?;
+        let own = template::filled(&case.prompt, vars).map_err(|_| Unfilled::Case)?;
         let seen = seen_by_runner(case, vars, &own);
         let messages = template::fill_messages(self.prompt.conversation(), &seen);
         let messages = messages.map_err(|BadMessage { message, text, error }| {
@@ -167,7 +167,7 @@ impl Cases {
     }
 
     fn fill_prompt(&self, case: &TestCase, vars: &Vars) -> Result<Request, Unfilled> {
-        let own = template::render(&case.prompt, vars).map_err(|_| Unfilled::Case)?;
+        let own = template::filled(&case.prompt, vars).map_err(|_| Unfilled::Case)?;
         if let Some(function) = &self.prompt.function {
             let made = self.call(&function.text, &seen_by_runner(case, vars, &own));
             let made =
@@ -191,7 +191,7 @@ impl Cases {
             return self.instructed(made, case, vars, &own);
         }
         let system = self.fill_system(case, vars, &own)?;
-        Ok(Request::new(system, prompt.unwrap_or(own)))
+        Ok(Request::new(system, prompt.map_or(own, Cow::Owned)))
     }
 
     /// What a function makes of the variables of a case.
@@ -208,7 +208,7 @@ impl Cases {
         prompt: &str,
     ) -> Result<Option<Arc<str>>, Unfilled> {
         if let Some(system) = &case.system {
-            let filled = template::render(system, vars).map_err(|_| Unfilled::Case)?;
+            let filled = template::filled(system, vars).map_err(|_| Unfilled::Case)?;
             return Ok(Some(filled.into()));
         }
         // Instructions with an index in them are filled in with that.
