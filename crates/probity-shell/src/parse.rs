@@ -114,7 +114,7 @@ impl Depth {
 
 fn parse_body(source: &str, depth: Depth, base: Base) -> Result<Vec<Stmt>, ParseError> {
     precheck::check(source)?;
-    let parsed = Parser::new(source).parse();
+    let parsed = Parser::with_fuel(source, fuel(source)).parse();
     if parsed.status != ParseStatus::Clean {
         return Err(syntax_error(source, &parsed));
     }
@@ -129,6 +129,12 @@ fn parse_body(source: &str, depth: Depth, base: Base) -> Result<Vec<Stmt>, Parse
         }
         _ => body,
     }
+}
+
+/// Steps that the parser may take. Real commands need twice their length, and a few more. What is nested is read again and
+/// again, and a step may look at all that is left of the text.
+fn fuel(source: &str) -> usize {
+    source.len() * 8 + 1000
 }
 
 /// A shell joins continued lines before it looks for words, so that even `&&` may be broken in two; the parser does not.

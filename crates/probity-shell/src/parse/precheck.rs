@@ -6,6 +6,15 @@ use crate::tree::Span;
 /// Most openings that may be pending at once. The parser has limits of its own; this one spares it the walk.
 const MAX_OPEN: usize = 400;
 
+/// Most of those that may be parentheses. In a pattern, each one may double the work of the parser.
+const MAX_PARENTHESES: usize = 30;
+
+/// Most expansions and patterns with brackets that may be pending at once. The parser reads what is in one again and again.
+const MAX_NESTED: usize = 40;
+
+/// Most of those that are never closed: for each one, the parser may do twice the work.
+const MAX_UNCLOSED: usize = 10;
+
 /// The parser looks for the end of each `{` that is never closed, and again for each one before it. Most characters
 /// that it may look at for that.
 const MOST_SCANNED: usize = 10_000_000;
@@ -58,17 +67,37 @@ fn keywords(source: &str) -> Result<(), ParseError> {
 /// Counts brackets without regard to quotes: too many is too many even if some are text.
 fn openings(source: &str) -> Result<(), ParseError> {
     let mut open: usize = 0;
+    // The brackets that are open, and whether each begins an expansion or a pattern.
+    let mut pending: Vec<(u8, bool)> = Vec::new();
+    let (mut nested, mut parentheses, mut before) = (0, 0, 0);
     for byte in source.bytes() {
         match byte {
-            b'(' | b'{' => open += 1,
-            b')' | b'}' => open = open.saturating_sub(1),
+            b'(' | b'{' => {
+                open += 1;
+                let is_nested = b"$<>?*+@!".contains(&before);
+                nested += usize::from(is_nested);
+                parentheses += usize::from(byte == b'(');
+                pending.push((byte, is_nested));
+            }
+            b')' | b'}' => {
+                open = open.saturating_sub(1);
+                let opening = if byte == b')' { b'(' } else { b'{' };
+                if let Some((_, is_nested)) = pending.pop_if(|it| it.0 == opening) {
+                    nested -= usize::from(is_nested);
+                    parentheses -= usize::from(byte == b')');
+                }
+            }
             _ => {}
         }
-        if open > MAX_OPEN {
+        if open > MAX_OPEN || parentheses > MAX_PARENTHESES || nested > MAX_NESTED {
             return Err(ParseError::TooDeep);
         }
+        before = byte;
     }
-    Ok(())
+    match nested > MAX_UNCLOSED {
+        true => Err(ParseError::TooDeep),
+        false => Ok(()),
+    }
 }
 
 /// The parser takes `${x` without its brace for a whole expansion; a shell waits for the rest.
@@ -127,6 +156,28 @@ mod tests {
         // Those that are closed are counted by their depth alone.
         let closed = format!("echo {}", "{a,b}".repeat(10_000));
         assert!(Script::parse(&closed).is_ok());
+    }
+
+    #[test]
+    fn what_the_parser_would_read_again_and_again_is_not_parsed() {
+        let refused = [
+            format!("echo {}x{}", "\"${a:-$(echo ".repeat(80), ")}\"".repeat(80)),
+            format!("${{a/{}", "?(".repeat(40)),
+            format!("echo {}{}", "](case x in ".repeat(40), "a) ".repeat(40)),
+            "${a%)||\"\n".repeat(80),
+            format!("cat <<EOF > x\n{}", "$( <<EOF > x\n".repeat(320)),
+        ];
+        for text in &refused {
+            assert!(matches!(Script::parse(text), Err(ParseError::TooDeep)), "{text}");
+        }
+        // Nobody writes a tenth of it.
+        for text in [
+            format!("echo {}x{}", "\"$(echo ".repeat(10), ")\"".repeat(10)),
+            format!("[[ a == {}b{} ]]", "@(".repeat(10), ")".repeat(10)),
+            format!("{}a{}", "(".repeat(25), ")".repeat(25)),
+        ] {
+            assert!(Script::parse(&text).is_ok(), "{text}");
+        }
     }
 
     #[test]
