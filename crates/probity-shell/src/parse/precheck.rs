@@ -19,8 +19,8 @@ const MAX_UNCLOSED: usize = 10;
 /// that it may look at for that.
 const MOST_SCANNED: usize = 10_000_000;
 
-/// Most words in a row that each open a level.
-const MAX_IN_A_ROW: usize = 50;
+/// Most words of one pipeline that each open a level.
+const MAX_KEYWORDS: usize = 10;
 
 pub(super) fn check(source: &str) -> Result<(), ParseError> {
     if source.len() > MAX_BYTES {
@@ -48,17 +48,27 @@ fn unclosed_braces(source: &str) -> Result<(), ParseError> {
     }
 }
 
-/// The parser goes one level deeper for each `time` and `coproc` in a row, without a limit of its own.
+/// The parser goes one level deeper for each `time` and `coproc` of a pipeline, without a limit of its own. Names and
+/// redirections may stand between them, and blank or continued lines.
 fn keywords(source: &str) -> Result<(), ParseError> {
-    let mut in_a_row: usize = 0;
-    for word in source.split([' ', '\t', '\n', '\\']) {
-        match word {
-            "time" | "coproc" => in_a_row += 1,
-            "" | "-p" | "!" | "--" => {}
-            _ => in_a_row = 0,
+    let mut count: usize = 0;
+    for line in source.lines() {
+        for word in line.split([' ', '\t', '\\', '<', '>', '|']) {
+            match word {
+                "time" | "coproc" => count += 1,
+                _ if word.contains([';', '&', '(', ')', '{', '}']) => count = 0,
+                _ => {}
+            }
+            if count > MAX_KEYWORDS {
+                return Err(ParseError::TooDeep);
+            }
         }
-        if in_a_row > MAX_IN_A_ROW {
-            return Err(ParseError::TooDeep);
+        let line = line.trim_end_matches([' ', '\t', '\r']);
+        let last = line.rsplit([' ', '\t']).next().unwrap_or_default();
+        let goes_on = matches!(last, "" | "time" | "coproc" | "-p" | "!" | "--")
+            || last.ends_with(['\\', '|']);
+        if !goes_on {
+            count = 0;
         }
     }
     Ok(())
@@ -166,6 +176,11 @@ mod tests {
             format!("echo {}{}", "](case x in ".repeat(40), "a) ".repeat(40)),
             "${a%)||\"\n".repeat(80),
             format!("cat <<EOF > x\n{}", "$( <<EOF > x\n".repeat(320)),
+            "time <<E coproc ".repeat(320),
+            "time <x \\\n".repeat(320),
+            "coproc X |".repeat(320),
+            "time a |\n".repeat(320),
+            "time\n".repeat(320),
         ];
         for text in &refused {
             assert!(matches!(Script::parse(text), Err(ParseError::TooDeep)), "{text}");
