@@ -101,7 +101,7 @@ fn a_store_that_fails_ends_the_run_and_every_call_is_told() {
     let full = "CREATE TRIGGER full BEFORE INSERT ON results BEGIN
                 SELECT RAISE(ABORT, 'database or disk is full'); END";
     store.execute_batch(full).unwrap();
-    let ran = run(&project, &["--store", STORE]);
+    let ran = run(&project, &["-j", "8", "--store", STORE]);
     let calls = server.seen().asked - 1;
     assert!(calls > 0);
     ran.expect(3, &[("ABORTED", "1"), ("N_CASES", "0")]);
