@@ -15,7 +15,8 @@ case $# in
   *) usage ;;
 esac
 
-step() { printf '\n== %s\n' "$1"; }
+# Minutes and seconds since the beginning say which step takes long.
+step() { printf '\n== %s (after %d:%02d)\n' "$1" $((SECONDS / 60)) $((SECONDS % 60)); }
 
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 
@@ -79,10 +80,10 @@ trap 'rm -f "$summary"' EXIT
 # Without colours, so that the summary can be found again.
 cargo nextest run --workspace --locked --features probity/parquet --profile ci --color never 2>&1 | tee "$summary"
 step 'campaigns, a few shots of each'
-cargo build --workspace --bins --locked --features probity/parquet --quiet
-"${CARGO_TARGET_DIR:-target}/debug/probity-bench" campaign all --short
+probity=$(scripts/debug-build)
+"${probity%/*}/probity-bench" campaign all --short
 step 'doc tests'
-cargo test --workspace --doc --locked --quiet
+cargo test --workspace --doc --locked --quiet --features probity/parquet
 step 'docs'
 RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked --quiet
 step 'report in a browser'
