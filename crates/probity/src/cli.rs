@@ -1,6 +1,7 @@
 //! The command line. The comments are the help text.
 
 pub(crate) mod check;
+mod deferred;
 pub(crate) mod demo;
 pub(crate) mod export;
 pub(crate) mod import;
@@ -18,6 +19,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use self::deferred::Deferred;
 use crate::exit::exit_codes;
 
 const EXAMPLES: &str = concat!(
@@ -87,7 +89,7 @@ Examples:
   probity init --suite long-context --size 100k --backend openai:default@http://127.0.0.1:8080/v1
 
 Exit codes: 0 all files are written, 2 they are not")]
-    Init(init::InitArgs),
+    Init(Deferred<init::InitArgs>),
 
     /// Take a tour: eight classes of results, a retry, a wrong key, a kill, a regression
     ///
@@ -101,7 +103,7 @@ Examples:
   probity demo --serve                         its server alone, to repeat commands of the tour
 
 Exit codes: 0 everything went as shown, 2 the demo could not start, 3 something went wrong")]
-    Demo(demo::DemoArgs),
+    Demo(Deferred<demo::DemoArgs>),
 
     /// Import another tool's configuration as a suite, or its results as a run
     ///
@@ -125,7 +127,7 @@ Examples:
   probity run promptfooconfig.yaml             imports and runs, without writing a suite
 
 Exit codes: 0 everything was carried over, 1 something was not, 2 nothing was imported")]
-    Import(import::ImportArgs),
+    Import(Deferred<import::ImportArgs>),
 
     /// Run a suite: ask its backends every case, and judge and record the answers
     ///
@@ -147,7 +149,7 @@ Examples:
             exit_codes!()
         )
     )]
-    Run(Box<run::RunArgs>),
+    Run(Deferred<Box<run::RunArgs>>),
 
     /// List the runs in the store, or remove some
     #[command(
@@ -158,14 +160,14 @@ Examples:
   probity runs rm k3f9x2
   probity runs gc --keep 50"
     )]
-    Runs(run::RunsArgs),
+    Runs(Deferred<run::RunsArgs>),
 
     /// Show a run, or everything about one of its cases
     #[command(after_help = "\
 Examples:
   probity show                 the latest run, and the cases that did not pass
   probity show k3f9x2 case-17  prompt, answer, attempts, classification with its evidence")]
-    Show(run::ShowArgs),
+    Show(Deferred<run::ShowArgs>),
 
     /// Browse stored runs, and runs in progress, in a web browser
     ///
@@ -178,7 +180,7 @@ Examples:
   probity view --store nightly.db --port 0     any port that is free
   probity view --host 0.0.0.0                  for others, with a token
   probity view --allow-edit                    mark verdicts right or wrong, give points, take notes")]
-    View(view::ViewArgs),
+    View(Deferred<view::ViewArgs>),
 
     /// Write a report of a run: HTML, Markdown, JUnit, CSV or JSON
     ///
@@ -187,7 +189,7 @@ Examples:
 Examples:
   probity report
   probity report k3f9x2 -o result.json -o cases.jsonl")]
-    Report(report::ReportArgs),
+    Report(Deferred<report::ReportArgs>),
 
     /// Judge the stored replies of a run again, without calling a backend
     ///
@@ -198,7 +200,7 @@ Examples:
 Examples:
   probity rescore                             the latest run, by the current probity.toml
   probity rescore k3f9x2 --suite stricter.toml -o result.json")]
-    Rescore(report::RescoreArgs),
+    Rescore(Deferred<report::RescoreArgs>),
 
     /// Evaluate the gates of a stored run again, or compare it with a baseline
     #[command(after_help = "\
@@ -207,7 +209,7 @@ Examples:
   probity gate k3f9x2 --suite probity.toml    by the current gates of the suite
 
 Exit codes: 0 every gate passed, 1 a gate failed or the run got worse, 3 the run is not usable")]
-    Gate(report::GateArgs),
+    Gate(Deferred<report::GateArgs>),
 
     /// Save the verdicts of a run as a baseline, which later runs are compared with
     ///
@@ -217,7 +219,7 @@ Examples:
   probity bless                 the latest run, as baselines/main.json
   probity bless k3f9x2 --as v2  as baselines/v2.json
   probity run --baseline v2")]
-    Bless(report::BlessArgs),
+    Bless(Deferred<report::BlessArgs>),
 
     /// Compare runs: rates, differences, cases whose verdict flipped
     #[command(after_help = "\
@@ -225,14 +227,14 @@ Examples:
   probity compare k3f9x2 latest
   probity compare latest@small latest@large --format md
   probity compare latest@small latest@large --judge judge --criteria \"It is polite.\"")]
-    Compare(report::CompareArgs),
+    Compare(Deferred<report::CompareArgs>),
 
     /// Show the results of a suite over time
     #[command(after_help = "\
 Examples:
   probity trend
   probity trend shell.toml --backend local -n 50")]
-    Trend(report::TrendArgs),
+    Trend(Deferred<report::TrendArgs>),
 
     /// Export a run or a suite: for training, as a draft of an issue, or for another tool
     ///
@@ -250,7 +252,7 @@ Examples:
   probity export --all --as parquet -o tables            then: select * from 'tables/cases/*/*.parquet'
 
 Exit codes: 0 everything was written, 1 something was lost, 2 nothing was written")]
-    Export(export::ExportArgs),
+    Export(Deferred<export::ExportArgs>),
 
     /// Check whether the backends of a suite are available
     ///
@@ -262,7 +264,7 @@ Examples:
   probity doctor shell.toml --backend claude --call
 
 Exit codes: 0 every backend is available, 3 one is not")]
-    Doctor(run::DoctorArgs),
+    Doctor(Deferred<run::DoctorArgs>),
 
     /// Run a shell command in a sandbox, and show what it did
     ///
@@ -281,7 +283,7 @@ Examples:
 
 Exit codes: 0 it was executed, 2 wrong command line or world, 3 there is no sandbox on this machine"
     )]
-    Sandbox(sandbox::SandboxArgs),
+    Sandbox(Deferred<sandbox::SandboxArgs>),
 
     /// Make calls for runs on other machines, through a NATS server
     ///
@@ -295,14 +297,14 @@ Examples:
   probity worker --connect tls://queue:4222 --suite evals/probity.toml --nats-creds worker.creds
 
 Exit codes: 0 it was stopped, 2 wrong command line, no way to the server, 3 the server refuses it")]
-    Worker(workers::WorkerArgs),
+    Worker(Deferred<workers::WorkerArgs>),
 
     /// List the workers of a NATS server: calls, rate, and when they were last seen
     #[cfg(feature = "workers")]
     #[command(after_help = "\
 Example:
   probity workers --connect nats://queue:4222")]
-    Workers(workers::WorkersArgs),
+    Workers(Deferred<workers::WorkersArgs>),
 
     /// Merge the parts of a run that was split with --shard K/N
     #[command(after_help = "\
@@ -310,7 +312,7 @@ Example:
   probity run --shard 1/2 --store a.db    on one machine
   probity run --shard 2/2 --store b.db    on another
   probity merge a.db b.db                 into the default store")]
-    Merge(run::MergeArgs),
+    Merge(Deferred<run::MergeArgs>),
 
     /// Show the effective settings, and where each comes from
     #[command(
@@ -320,7 +322,7 @@ Examples:
   probity config show shell.toml
   probity config default > probity.toml"
     )]
-    Config(run::ConfigCommand),
+    Config(Deferred<run::ConfigCommand>),
 
     /// Show or clear the cache of answers
     #[command(
@@ -330,7 +332,7 @@ Examples:
   probity cache stats
   probity cache clear"
     )]
-    Cache(run::CacheCommand),
+    Cache(Deferred<run::CacheCommand>),
 
     /// Fetch, list or remove models for backends of kind `embedded`
     ///
@@ -343,7 +345,7 @@ Examples:
   probity model pull smollm2-135m
   probity model list"
     )]
-    Model(model::ModelCommand),
+    Model(Deferred<model::ModelCommand>),
 
     /// Find out whether a model that judges answers can be trusted
     #[command(
@@ -352,7 +354,7 @@ Examples:
 Example:
   probity judge agreement labels.jsonl --judge local"
     )]
-    Judge(judge::JudgeCommand),
+    Judge(Deferred<judge::JudgeCommand>),
 
     /// Classify stored replies, without calling a model
     ///
@@ -365,7 +367,7 @@ Example:
 Examples:
   probity classify results.jsonl -o classified.jsonl
   zcat results.jsonl.gz | probity classify - --suite probity.toml > classified.jsonl")]
-    Classify(ClassifyArgs),
+    Classify(Deferred<ClassifyArgs>),
 
     /// Check one text: is it a refusal, JSON, a safe command, which kind of error?
     ///
@@ -379,7 +381,7 @@ Examples:
   probity check json --level repair < reply.txt
   probity check error --jsonl < errors.jsonl"
     )]
-    Check(check::CheckCommand),
+    Check(Deferred<check::CheckCommand>),
 
     /// Validate, count, lint and convert datasets
     ///
@@ -392,7 +394,7 @@ Examples:
   probity dataset stats cases.jsonl
   probity dataset convert cases.toml cases.jsonl"
     )]
-    Dataset(DatasetCommand),
+    Dataset(Deferred<DatasetCommand>),
 
     /// Print the JSON Schema of a file that Probity reads or writes
     ///

@@ -95,7 +95,7 @@ impl Prepared {
         let selection = selection::of(&args);
         let mut prepared = Self {
             project: project.map_err(|it| it.to_string())?,
-            args: *args,
+            args: *args.0,
             store,
             printer: Printer::telling(std::sync::Arc::new(|_| {})),
             selection,
