@@ -18,7 +18,7 @@ use probity_core::{
 };
 use rusqlite::{
     Row, Statement,
-    types::{FromSql, FromSqlError, ToSql, ToSqlOutput, Type},
+    types::{FromSql, FromSqlError, ToSql, ToSqlOutput, Type, ValueRef},
 };
 
 use sums::{Part, Summed};
@@ -187,10 +187,10 @@ impl<'a> NewResult<'a> {
             Column::Reply => record.reply.to_sql(),
             Column::Reasoning => record.reasoning.to_sql(),
             Column::Error => self.error.to_sql(),
-            Column::ErrorKind => Ok(owned(record.error.as_ref().map(|it| it.kind.as_str()))),
+            Column::ErrorKind => Ok(text_or_null(record.error.as_ref().map(|it| it.kind.as_str()))),
             Column::StopReason => record.stop_reason.to_sql(),
             Column::Model => record.model.to_sql(),
-            Column::Source => Ok(owned(record.source.as_str())),
+            Column::Source => Ok(text(record.source.as_str())),
             Column::LatencyMs => record.latency_ms.to_sql(),
             Column::TtftMs => record.ttft_ms.to_sql(),
             Column::TokensPerSecond => record.tokens_per_second.to_sql(),
@@ -204,10 +204,12 @@ impl<'a> NewResult<'a> {
             Column::Failures => self.failures.to_sql(),
             Column::StartedMs => record.started_ms.to_sql(),
             Column::ElapsedMs => record.elapsed_ms.to_sql(),
-            Column::Class => Ok(owned(record.class.as_str())),
-            Column::Verdict => Ok(owned(record.verdict.as_str())),
-            Column::PolicyHits => Ok(owned(record.classification.details.hits.len() as u64)),
-            Column::Category => Ok(owned(record.case.category.as_ref().map(Category::as_str))),
+            Column::Class => Ok(text(record.class.as_str())),
+            Column::Verdict => Ok(text(record.verdict.as_str())),
+            Column::PolicyHits => Ok(count(record.classification.details.hits.len())),
+            Column::Category => {
+                Ok(text_or_null(record.case.category.as_ref().map(Category::as_str)))
+            }
             Column::Tags => self.tags.to_sql(),
             Column::CaseGroup => record.case.routing.group.to_sql(),
             Column::Classification => self.classification.to_sql(),
@@ -228,29 +230,19 @@ impl<'a> NewResult<'a> {
     }
 }
 
-/// A value that does not borrow from the record.
-fn owned<T: Into<Owned>>(value: T) -> ToSqlOutput<'static> {
-    ToSqlOutput::Owned(value.into().0)
+/// A text as a value.
+fn text(text: &str) -> ToSqlOutput<'_> {
+    ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes()))
 }
 
-struct Owned(rusqlite::types::Value);
-
-impl From<&str> for Owned {
-    fn from(text: &str) -> Self {
-        Self(text.to_owned().into())
-    }
+/// A text that may be missing.
+fn text_or_null(value: Option<&str>) -> ToSqlOutput<'_> {
+    value.map_or(ToSqlOutput::Borrowed(ValueRef::Null), text)
 }
 
-impl From<Option<&str>> for Owned {
-    fn from(text: Option<&str>) -> Self {
-        text.map_or(Self(rusqlite::types::Value::Null), Into::into)
-    }
-}
-
-impl From<u64> for Owned {
-    fn from(count: u64) -> Self {
-        Self(i64::try_from(count).unwrap_or(i64::MAX).into())
-    }
+/// A number of things.
+fn count(count: usize) -> ToSqlOutput<'static> {
+    i64::try_from(count).unwrap_or(i64::MAX).into()
 }
 
 /// Our own types as JSON.
@@ -308,7 +300,7 @@ fn get<T: FromSql>(row: &Row<'_>, column: Column) -> rusqlite::Result<T> {
 pub(crate) struct Name<T>(pub(crate) T);
 
 impl<T: std::str::FromStr<Err: std::error::Error + Send + Sync + 'static>> FromSql for Name<T> {
-    fn column_result(value: rusqlite::types::ValueRef<'_>) -> Result<Self, FromSqlError> {
+    fn column_result(value: ValueRef<'_>) -> Result<Self, FromSqlError> {
         value.as_str()?.parse().map(Self).map_err(|error| FromSqlError::Other(Box::new(error)))
     }
 }
@@ -317,7 +309,7 @@ impl<T: std::str::FromStr<Err: std::error::Error + Send + Sync + 'static>> FromS
 pub(crate) struct Json<T>(pub(crate) T);
 
 impl<T: serde::de::DeserializeOwned> FromSql for Json<T> {
-    fn column_result(value: rusqlite::types::ValueRef<'_>) -> Result<Self, FromSqlError> {
+    fn column_result(value: ValueRef<'_>) -> Result<Self, FromSqlError> {
         let text = value.as_str()?;
         serde_json::from_str(text).map(Self).map_err(|error| FromSqlError::Other(Box::new(error)))
     }

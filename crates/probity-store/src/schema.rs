@@ -369,13 +369,14 @@ fn step_by_step(connection: &Connection, format: usize) -> rusqlite::Result<()> 
 mod tests {
     use super::*;
 
-    /// Everything that SQLite knows of the tables, whatever words they were made with.
+    /// Everything that SQLite knows of the tables, whatever words they were made with, and in whatever order their columns
+    /// stand.
     fn shape(connection: &Connection) -> Vec<String> {
         let mut rows = connection
             .prepare(
                 "SELECT l.name, l.type, l.ncol, l.wr, l.strict,
-                     (SELECT json_group_array(json_array(cid, name, type, \"notnull\", dflt_value, pk, hidden))
-                      FROM pragma_table_xinfo(l.name)) AS columns,
+                     (SELECT json_group_array(json_array(name, type, \"notnull\", dflt_value, pk, hidden))
+                      FROM (SELECT * FROM pragma_table_xinfo(l.name) ORDER BY name)) AS columns,
                      (SELECT json_group_array(json_array(\"table\", \"from\", \"to\", on_update, on_delete))
                       FROM pragma_foreign_key_list(l.name)) AS refers,
                      (SELECT json_group_array(json_array(i.name, i.\"unique\", i.origin, i.partial,

@@ -12,7 +12,7 @@ use rusqlite::{
     types::{ToSql as _, ToSqlOutput, Value},
 };
 
-use super::{Json, Name, json, owned, sums::Summed};
+use super::{Json, Name, count, json, sums::Summed, text};
 
 const NULL: ToSqlOutput<'static> = ToSqlOutput::Owned(Value::Null);
 
@@ -55,15 +55,15 @@ pub(super) fn score_value(score: &Score, column: ScoreColumn) -> rusqlite::Resul
         ScoreColumn::Passed => score.passed.to_sql(),
         ScoreColumn::Weight => score.weight.to_sql(),
         ScoreColumn::Reason => score.reason.to_sql(),
-        ScoreColumn::SpanStart => Ok(owned_place(score.span.as_ref().map(|it| it.start))),
-        ScoreColumn::SpanEnd => Ok(owned_place(score.span.as_ref().map(|it| it.end))),
+        ScoreColumn::SpanStart => Ok(place_or_null(score.span.as_ref().map(|it| it.start))),
+        ScoreColumn::SpanEnd => Ok(place_or_null(score.span.as_ref().map(|it| it.end))),
         ScoreColumn::Said => score.said.to_sql(),
     }
 }
 
-fn owned_place(place: Option<usize>) -> ToSqlOutput<'static> {
+fn place_or_null(place: Option<usize>) -> ToSqlOutput<'static> {
     match place {
-        Some(place) => owned(place as u64),
+        Some(place) => count(place),
         None => NULL,
     }
 }
@@ -158,7 +158,7 @@ fn asked_value<'a>(
         AskedColumn::Reply => asked.reply.to_sql(),
         AskedColumn::Error => asked.error.to_sql(),
         AskedColumn::Model => asked.model.to_sql(),
-        AskedColumn::Source => Ok(owned(asked.source.as_str())),
+        AskedColumn::Source => Ok(text(asked.source.as_str())),
         AskedColumn::LatencyMs => asked.latency_ms.to_sql(),
         AskedColumn::InputTokens => asked.usage.input_tokens.to_sql(),
         AskedColumn::OutputTokens => asked.usage.output_tokens.to_sql(),

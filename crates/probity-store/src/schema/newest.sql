@@ -1,4 +1,5 @@
--- The tables of a new store. The steps in `schema.rs` lead older stores to the same ones, column by column; a test holds the two together.
+-- The tables of a new store. The steps in `schema.rs` lead older stores to the same columns, in another order; a test holds the two
+-- together.
 
 CREATE TABLE runs (
     id INTEGER PRIMARY KEY,
@@ -32,6 +33,7 @@ CREATE TABLE texts (
     text TEXT NOT NULL
 ) STRICT;
 
+-- Texts of any length come last: what stands behind one is found by reading all of it.
 CREATE TABLE results (
     id INTEGER PRIMARY KEY,
     lane INTEGER NOT NULL REFERENCES lanes(id) ON DELETE CASCADE,
@@ -40,44 +42,44 @@ CREATE TABLE results (
     input BLOB NOT NULL,
     definition INTEGER NOT NULL REFERENCES texts(id),
     system INTEGER REFERENCES texts(id),
-    prompt TEXT NOT NULL,
-    reply TEXT,
-    error TEXT,
     stop_reason TEXT,
     model TEXT,
     source TEXT NOT NULL,
     latency_ms INTEGER NOT NULL,
+    ttft_ms INTEGER,
+    tokens_per_second REAL,
     input_tokens INTEGER,
     output_tokens INTEGER,
     cached_tokens INTEGER,
+    usage_estimated INTEGER NOT NULL DEFAULT 0,
     cost_usd REAL,
     calls INTEGER NOT NULL,
-    failures TEXT,
+    worker TEXT,
     started_ms INTEGER NOT NULL,
     elapsed_ms INTEGER NOT NULL,
     class TEXT NOT NULL,
     verdict TEXT NOT NULL,
-    classification TEXT NOT NULL,
-    -- 1: the case is no longer in the dataset, so it does not count.
-    stale INTEGER NOT NULL DEFAULT 0,
-    request TEXT,
-    reasoning TEXT,
     error_kind TEXT,
-    usage_estimated INTEGER NOT NULL DEFAULT 0,
     policy_hits INTEGER NOT NULL DEFAULT 0,
     category TEXT,
     tags TEXT,
     case_group TEXT,
-    evidence TEXT,
+    -- 1: the case is no longer in the dataset, so it does not count.
+    stale INTEGER NOT NULL DEFAULT 0,
     -- Sums over every part of a result tell of damage.
     facts_sum INTEGER,
     texts_sum INTEGER,
     asked_sum INTEGER,
-    ttft_ms INTEGER,
-    tokens_per_second REAL,
-    worker TEXT,
     -- 0: the prompt is that of the case, and does not stand here again.
     own_prompt INTEGER NOT NULL DEFAULT 1,
+    evidence TEXT,
+    error TEXT,
+    failures TEXT,
+    classification TEXT NOT NULL,
+    request TEXT,
+    prompt TEXT NOT NULL,
+    reasoning TEXT,
+    reply TEXT,
     UNIQUE (lane, case_id, repeat)
 ) STRICT;
 
