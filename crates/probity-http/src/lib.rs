@@ -31,6 +31,8 @@ pub use url::Url;
 pub use self::{body::Response, error::Error, target::Target};
 use connect::Connector;
 
+/// What of an answer is read at once, and the most that its headers may have. Each connection keeps such a buffer.
+const READ_AT_ONCE: usize = 64 << 10;
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("probity/", env!("CARGO_PKG_VERSION")));
 const ANYTHING: HeaderValue = HeaderValue::from_static("*/*");
 const GZIP: HeaderValue = HeaderValue::from_static("gzip");
@@ -95,6 +97,7 @@ impl Client {
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(settings.idle_limit)
             .pool_max_idle_per_host(settings.most_idle)
+            .http1_max_buf_size(READ_AT_ONCE)
             .build(connector.clone());
         Self { connector, hyper }
     }
