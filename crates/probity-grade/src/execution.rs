@@ -203,9 +203,9 @@ impl Expectation<'_> {
     /// The pairs of commands that have to be executed, because the suite wants it where reading does not tell.
     pub fn effect_calls(&self, result: &RunResult<'_>) -> Vec<EffectCall> {
         let wanted = self.command.as_ref().filter(|_| self.rules.execution != ExecutionUse::Off);
+        let Some(command) = wanted else { return Vec::new() };
         let text = self.checked_text(result).and_then(Result::ok);
-        let unsettled = wanted.zip(text).map(|(command, text)| command.unsettled(&text));
-        unsettled.unwrap_or_default()
+        text.map(|it| command.unsettled(&it)).unwrap_or_default()
     }
 
     /// What was said in reply. An agent that has worked and says nothing in the end has said that it is done.

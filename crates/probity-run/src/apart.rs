@@ -8,8 +8,9 @@ use tokio::{
     task::block_in_place,
 };
 
-/// Texts up to this size are looked at on the spot, in bytes: to have others go on takes longer than to judge them.
-const SHORT: usize = 8 << 10;
+/// Texts up to this size are looked at on the spot, in bytes. That takes less than a millisecond, and to have others go on
+/// meanwhile wakes two threads.
+const SHORT: usize = 128 << 10;
 
 /// Does something that may take long. Where tasks are running, others go on meanwhile.
 pub(crate) fn apart<T>(work: impl FnOnce() -> T) -> T {

@@ -247,9 +247,10 @@ impl Backend {
             Wire::Http(http) => http.ask(ask, limit).await?,
             // It says what was recorded, and asks nobody.
             Wire::Replay(replay) => return replay.ask(ask).map_err(Failed::from),
-            Wire::Program(program) => program.ask_and_count(ask, limit).await?,
-            Wire::Function(function) => function.ask(ask, limit).await?,
-            Wire::Embedded(model) => model.ask(ask, limit).await?,
+            // In boxes, so that asking a server needs no room for them.
+            Wire::Program(program) => Box::pin(program.ask_and_count(ask, limit)).await?,
+            Wire::Function(function) => Box::pin(function.ask(ask, limit)).await?,
+            Wire::Embedded(model) => Box::pin(model.ask(ask, limit)).await?,
             Wire::Echo => echo(ask),
             Wire::Elsewhere => {
                 let message = "its model is not on this machine";

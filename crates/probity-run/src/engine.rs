@@ -376,7 +376,7 @@ impl Engine {
             Wake::Fed(lane, Some(Fed::Case(case, held))) => {
                 // The next one may be read.
                 drop(held);
-                self.begin(lane, *case).await
+                self.begin(lane, case).await
             }
             Wake::Fed(lane, Some(Fed::Known(seen))) => {
                 self.lanes[lane].count(seen);
@@ -446,7 +446,7 @@ impl Engine {
     }
 
     /// Begins a case, with a permit for its first call.
-    async fn begin(&mut self, at: usize, case: Prepared) -> Result<(), Halt> {
+    async fn begin(&mut self, at: usize, case: Box<Prepared>) -> Result<(), Halt> {
         if let Left::Nothing(reason) = self.budget_left(at) {
             self.lanes[at].stop(LaneStatus::Budget { reason });
             return Ok(());
@@ -462,7 +462,7 @@ impl Engine {
             embedder: embedder.map(party),
             reranker: reranker.map(party),
             user: users.iter().find(plays).copied().map(party),
-            lane: self.lanes[at].info.key().within_runner(),
+            lane: self.lanes[at].name_within.clone(),
         };
         self.backends[backend].pacer.begin_case();
         for other in self.parties(at).filter(|it| *it != backend) {
@@ -479,8 +479,8 @@ impl Engine {
             self.groups.begin(self.group_key(&key), at);
         }
         let about = About::new(case.case.clone());
-        let whose = Whose { serial, key: key.clone(), lane: self.lanes[at].info.key().to_string() };
-        let handle = Handle::new(whose, asked, self.shared.clone(), about);
+        let whose = Whose { serial, key: key.clone(), lane: self.lanes[at].name.clone() };
+        let handle = Box::new(Handle::new(whose, asked, self.shared.clone(), about));
         let task = self.tasks.spawn(async move {
             TaskEnd { serial, result: case.work.clone().run(case, handle).await }
         });

@@ -151,7 +151,8 @@ fn with_result<T>(
     let (backend, spent) = (&handle.subject.backend, handle.spent());
     let exchanges = exchanges(handle.asked());
     let answer = reply.map(Reply::answer);
-    let limit_seconds = spent.limit.as_secs_f64().to_string();
+    // It is only shown with an error.
+    let limit_seconds = error.map(|_| spent.limit.as_secs_f64().to_string());
     #[expect(clippy::cast_precision_loss, reason = "far below 2^53 milliseconds")]
     let result = RunResult {
         prompt: Some(case.request.prompt()),
@@ -166,7 +167,7 @@ fn with_result<T>(
             signal: error.signal.as_deref(),
             ..RunError::default()
         }),
-        limit_seconds: Some(&limit_seconds),
+        limit_seconds: limit_seconds.as_deref(),
         stop_reason: reply.and_then(|reply| reply.stop_reason.as_deref()),
         latency_ms: Some(millis(spent.latency) as f64),
         ttft_ms: reply.and_then(|it| it.first_token).map(|it| millis(it) as f64),
@@ -186,7 +187,7 @@ fn with_result<T>(
 
 /// Makes the record of a case.
 pub(crate) fn record(
-    case: Prepared,
+    case: Box<Prepared>,
     reply: Option<Reply>,
     error: Option<CallError>,
     classification: Classification,

@@ -181,7 +181,7 @@ pub(crate) trait Work: Debug + Send + Sync {
     }
 
     /// From a case to its record.
-    fn run(self: Arc<Self>, case: Prepared, handle: Handle) -> Running;
+    fn run(self: Arc<Self>, case: Box<Prepared>, handle: Box<Handle>) -> Running;
 }
 
 /// Work that is being done.

@@ -303,7 +303,7 @@ impl Http {
         // A server that cannot do it answers as if it had not been asked to.
         let stream = self.language.stream().filter(|_| !is_json(response.headers()));
         if let Some(stream) = stream.filter(|_| status.is_success()) {
-            return self.follow(stream, &mut response, ask, began).await;
+            return Box::pin(self.follow(stream, &mut response, ask, began)).await;
         }
         let most = if status.is_success() { LARGEST_BODY } else { LARGEST_ERROR };
         let body = read_body(&mut response, most).await;

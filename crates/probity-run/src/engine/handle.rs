@@ -72,7 +72,7 @@ pub(crate) struct Handle {
     reranker: Option<BackendRef>,
     user: Option<BackendRef>,
     /// What its lane is called within the runner.
-    pub(crate) lane: String,
+    pub(crate) lane: Arc<str>,
     shared: Arc<Shared>,
     about: Arc<About>,
     /// What those are told of it who are not asked the case itself.
@@ -107,7 +107,7 @@ pub(super) struct Parties {
     pub(super) reranker: Option<BackendRef>,
     pub(super) user: Option<BackendRef>,
     /// What its lane is called within the runner.
-    pub(super) lane: String,
+    pub(super) lane: Arc<str>,
 }
 
 /// Which case it is.
@@ -116,7 +116,7 @@ pub(super) struct Whose {
     pub(super) serial: u64,
     pub(super) key: CaseKey,
     /// The name of its lane.
-    pub(super) lane: String,
+    pub(super) lane: Arc<str>,
 }
 
 /// Why a question has no answer.
@@ -521,7 +521,7 @@ impl Handle {
         let answer = match (limit.is_zero(), self.carrier(party)) {
             (false, None) => backend.ask(ask, limit).await,
             (false, Some(carrier)) => {
-                let (answer, by) = self.carry(&carrier, party, ask, limit).await;
+                let (answer, by) = Box::pin(self.carry(&carrier, party, ask, limit)).await;
                 made = by;
                 answer
             }

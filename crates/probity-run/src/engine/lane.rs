@@ -1,6 +1,7 @@
 //! One runner on one backend, while it runs.
 
 use std::{
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
@@ -24,6 +25,9 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct LaneState {
     pub(super) info: Lane,
+    /// Its name, and what it is called within its runner.
+    pub(super) name: Arc<str>,
+    pub(super) name_within: Arc<str>,
     /// Places in the lists of backends and of runners.
     pub(super) backend: usize,
     pub(super) judges: Vec<usize>,
@@ -84,6 +88,8 @@ impl LaneState {
             decider: certainty.and_then(|it| Decider::new(&info, &planned, it)),
             certainty,
             ended: if cases.tells_known { 0 } else { done.len() as u64 },
+            name: info.key().to_string().into(),
+            name_within: info.key().within_runner().into(),
             info,
             backend,
             judges,

@@ -177,9 +177,9 @@ pub(crate) async fn ask_judge<I: Interview>(
 
 /// A case that ends because a backend failed, or because nobody wants it any more.
 pub(crate) fn failed(
-    case: Prepared,
+    case: Box<Prepared>,
     reply: Option<Reply>,
-    handle: Handle,
+    handle: Box<Handle>,
     unanswered: Unanswered,
 ) -> Result<Ended, Aborted> {
     failed_with(case, reply, None, handle, unanswered)
@@ -187,10 +187,10 @@ pub(crate) fn failed(
 
 /// The same, with what is known of the case all the same.
 pub(crate) fn failed_with(
-    case: Prepared,
+    case: Box<Prepared>,
     reply: Option<Reply>,
     evidence: Option<Evidence>,
-    handle: Handle,
+    handle: Box<Handle>,
     unanswered: Unanswered,
 ) -> Result<Ended, Aborted> {
     let (error, backend) = match unanswered {
@@ -207,8 +207,8 @@ pub(crate) fn failed_with(
 }
 
 pub(crate) fn finish(
-    case: Prepared,
-    handle: Handle,
+    case: Box<Prepared>,
+    handle: Box<Handle>,
     reply: Option<Reply>,
     classification: Classification,
 ) -> Ended {
@@ -216,8 +216,8 @@ pub(crate) fn finish(
 }
 
 fn finish_with(
-    case: Prepared,
-    handle: Handle,
+    case: Box<Prepared>,
+    handle: Box<Handle>,
     reply: Option<Reply>,
     error: Option<CallError>,
     classification: Classification,

@@ -153,7 +153,7 @@ impl Work for Task {
         InputDigest::of([&plain.0[..], b"agent", &own])
     }
 
-    fn run(self: Arc<Self>, case: Prepared, handle: Handle) -> Running {
+    fn run(self: Arc<Self>, case: Box<Prepared>, handle: Box<Handle>) -> Running {
         Box::pin(async move { work(&self, case, handle).await })
     }
 }
@@ -173,7 +173,7 @@ impl From<Unanswered> for Stuck {
     }
 }
 
-async fn work(task: &Task, case: Prepared, mut handle: Handle) -> Result<Ended, Aborted> {
+async fn work(task: &Task, case: Box<Prepared>, mut handle: Box<Handle>) -> Result<Ended, Aborted> {
     // A machine without a sandbox is found out before anybody is asked.
     let sandbox = handle.check_sandbox().await;
     let mut labour = Labour::new(task, &case);

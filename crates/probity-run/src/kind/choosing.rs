@@ -230,12 +230,16 @@ struct Choose {
 }
 
 impl Work for Choose {
-    fn run(self: Arc<Self>, case: Prepared, handle: Handle) -> Running {
+    fn run(self: Arc<Self>, case: Box<Prepared>, handle: Box<Handle>) -> Running {
         Box::pin(async move { choose(&self, case, handle).await })
     }
 }
 
-async fn choose(work: &Choose, case: Prepared, mut handle: Handle) -> Result<Ended, Aborted> {
+async fn choose(
+    work: &Choose,
+    case: Box<Prepared>,
+    mut handle: Box<Handle>,
+) -> Result<Ended, Aborted> {
     let query = Query {
         target: Target::Subject,
         role: "choose",

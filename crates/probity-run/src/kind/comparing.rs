@@ -239,13 +239,17 @@ impl Work for Comparison {
         self.requests(request).into_iter().map(|(_, request)| request).collect()
     }
 
-    fn run(self: Arc<Self>, case: Prepared, handle: Handle) -> Running {
+    fn run(self: Arc<Self>, case: Box<Prepared>, handle: Box<Handle>) -> Running {
         Box::pin(async move { compare(&self, case, handle).await })
     }
 }
 
 /// Generates an answer under each condition, and has them judged pair by pair.
-async fn compare(work: &Comparison, case: Prepared, mut handle: Handle) -> Result<Ended, Aborted> {
+async fn compare(
+    work: &Comparison,
+    case: Box<Prepared>,
+    mut handle: Box<Handle>,
+) -> Result<Ended, Aborted> {
     let mut answers: BTreeMap<Condition, Reply> = BTreeMap::new();
     for (condition, request) in work.requests(&case.request) {
         let query = Query {
@@ -296,11 +300,11 @@ async fn compare(work: &Comparison, case: Prepared, mut handle: Handle) -> Resul
 
 /// A case that ends in an error keeps what is known of it.
 fn unjudged(
-    case: Prepared,
+    case: Box<Prepared>,
     work: &Comparison,
     duels: Vec<Duel>,
     reply: Option<Reply>,
-    handle: Handle,
+    handle: Box<Handle>,
     unanswered: Unanswered,
 ) -> Result<Ended, Aborted> {
     let mut duels = duels;

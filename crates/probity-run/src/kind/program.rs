@@ -115,13 +115,13 @@ impl Work for Program {
         InputDigest::of([&plain.0[..]].into_iter().chain(all))
     }
 
-    fn run(self: Arc<Self>, case: Prepared, handle: Handle) -> Running {
+    fn run(self: Arc<Self>, case: Box<Prepared>, handle: Box<Handle>) -> Running {
         Box::pin(async move { Ok(run(&self, case, handle).await) })
     }
 }
 
 /// Lets the program run its cases.
-async fn run(program: &Program, case: Prepared, mut handle: Handle) -> Ended {
+async fn run(program: &Program, case: Box<Prepared>, mut handle: Box<Handle>) -> Ended {
     let began = Instant::now();
     let ran = program.run(&handle.subject.backend).await;
     handle.report_external(ran.evidence.calls, ran.evidence.cost_usd, began.elapsed());

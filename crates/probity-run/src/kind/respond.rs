@@ -8,7 +8,7 @@ use probity_core::{
     case::TestCase,
     criteria::{Asks, Assertion, CriteriaProblem},
     details::Trouble,
-    execution::{EffectFound, EffectVerdict, Executed},
+    execution::{EffectCall, EffectFound, EffectVerdict, Executed},
     kind::{KindSpec, RunnerKind},
     located::Step,
     record::{Aborted, InputDigest},
@@ -160,7 +160,7 @@ impl Work for Answer {
         judged_input(input, asking)
     }
 
-    fn run(self: Arc<Self>, case: Prepared, handle: Handle) -> Running {
+    fn run(self: Arc<Self>, case: Box<Prepared>, handle: Box<Handle>) -> Running {
         Box::pin(async move { answer(&self, case, handle).await })
     }
 }
@@ -193,7 +193,11 @@ pub(super) fn input_of(asking: &Asking<'_>) -> InputDigest {
     judged_input(asking.plain(), asking)
 }
 
-async fn answer(work: &Answer, case: Prepared, mut handle: Handle) -> Result<Ended, Aborted> {
+async fn answer(
+    work: &Answer,
+    case: Box<Prepared>,
+    mut handle: Box<Handle>,
+) -> Result<Ended, Aborted> {
     let Answer { further, vars, user } = work;
     let talk = talk::Talk { case: &case, further, vars, user: user.as_deref() };
     let mut reply = match talk.hold(&mut handle).await {
@@ -216,9 +220,11 @@ pub(super) struct Worked {
 }
 
 /// Judges the last reply to a case, and asks those about it whom the case names.
+///
+/// What few cases need is in boxes: without them, the work on every case would have room for all of it.
 pub(super) async fn judge(
-    case: Prepared,
-    mut handle: Handle,
+    case: Box<Prepared>,
+    mut handle: Box<Handle>,
     worked: Worked,
 ) -> Result<Ended, Aborted> {
     let rubrics = case.expectation.inquiries().len();
@@ -232,11 +238,22 @@ pub(super) async fn judge(
     };
     let executed = match executed {
         Some(known) => Some(known),
-        None => execute(&case, received, &mut handle).await,
+        // A reply with nothing to execute is judged as it is.
+        None => match grade::execution_call(&case, &handle, received) {
+            Some(Ok(call)) => Some(Box::pin(handle.execute(call)).await),
+            Some(Err(_)) | None => None,
+        },
     };
-    let effects = compare_effects(&case, received, &mut handle).await;
+    let effects = match grade::effect_calls(&case, &handle, received) {
+        calls if calls.is_empty() => Vec::new(),
+        calls => Box::pin(compare_effects(calls, &mut handle)).await,
+    };
     let received = Received { executed: executed.as_ref(), effects: &effects, ..received };
-    let scored = match score(&case, received, &mut handle).await {
+    let scored = match case.expectation.scorers().is_empty() {
+        true => Ok(Vec::new()),
+        false => Box::pin(score(&case, received, &mut handle)).await,
+    };
+    let scored = match scored {
         Ok(scored) => scored,
         Err(unanswered) => return failed(case, Some(reply), handle, unanswered),
     };
@@ -248,7 +265,7 @@ pub(super) async fn judge(
     let is_open = classification.details.reason == Some(Trouble::Unjudged);
     if rubrics > 0 && (is_open || (is_scored && !reply.is_empty())) {
         for at in 0..rubrics {
-            match assess(&case, at, received, &mut handle).await {
+            match Box::pin(assess(&case, at, received, &mut handle)).await {
                 Ok(assessed) => assessments.push(assessed),
                 Err(unanswered) => return failed(case, Some(reply), handle, unanswered),
             }
@@ -259,7 +276,8 @@ pub(super) async fn judge(
     // One that fails may still be the best.
     if !case.expectation.contests().is_empty() && !reply.is_empty() {
         let received = Received { assessments: &assessments, ..received };
-        let selections = match contest::hold(&case, received, &classification, &mut handle).await {
+        let held = Box::pin(contest::hold(&case, received, &classification, &mut handle)).await;
+        let selections = match held {
             Ok(selections) => selections,
             Err(unanswered) => return failed(case, Some(reply), handle, unanswered),
         };
@@ -269,24 +287,13 @@ pub(super) async fn judge(
     Ok(finish(case, handle, Some(reply), classification))
 }
 
-/// Executes what is in the reply, if the case wants it. A reply with nothing to execute is judged as it is.
-async fn execute(
-    case: &Prepared,
-    received: Received<'_>,
-    handle: &mut Handle,
-) -> Option<Result<Executed, String>> {
-    let call = grade::execution_call(case, handle, received)?.ok()?;
-    Some(handle.execute(call).await)
-}
-
 /// Executes the command of the reply and accepted ones, until one of them has the same effect.
 async fn compare_effects(
-    case: &Prepared,
-    received: Received<'_>,
+    calls: Vec<EffectCall>,
     handle: &mut Handle,
 ) -> Vec<Result<EffectFound, String>> {
     let mut effects = Vec::new();
-    for (number, call) in grade::effect_calls(case, handle, received).into_iter().enumerate() {
+    for (number, call) in calls.into_iter().enumerate() {
         let found = handle.compare_effects(number, call).await;
         let is_settled = found.as_ref().is_ok_and(|it| it.verdict == EffectVerdict::SameEffect);
         effects.push(found);
@@ -304,9 +311,6 @@ async fn score(
     handle: &mut Handle,
 ) -> Result<Vec<Result<Value, String>>, Unanswered> {
     let calls = case.expectation.scorers();
-    if calls.is_empty() {
-        return Ok(Vec::new());
-    }
     let inputs = grade::scorer_inputs(case, handle, received);
     let mut scored = Vec::with_capacity(calls.len());
     for (number, (call, input)) in calls.iter().zip(inputs).enumerate() {

@@ -7,7 +7,7 @@ use super::Prepared;
 /// Cases that are read ahead of the calls of a lane.
 pub(super) const CASES: usize = 256;
 /// Bytes of their texts, of all lanes that are fed together.
-pub(super) const BYTES: usize = 8 << 20;
+pub(super) const BYTES: usize = 4 << 20;
 
 /// What may be ahead.
 ///

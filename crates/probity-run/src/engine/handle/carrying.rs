@@ -26,13 +26,13 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct CaseName {
     key: CaseKey,
-    lane: String,
+    lane: Arc<str>,
     /// Calls that have been made.
     calls: u32,
 }
 
 impl CaseName {
-    pub(super) fn new(key: CaseKey, lane: String) -> Self {
+    pub(super) fn new(key: CaseKey, lane: Arc<str>) -> Self {
         Self { key, lane, calls: 0 }
     }
 

@@ -57,7 +57,7 @@ impl Talk<'_> {
             request.messages.push(message_of(&reply));
             let user = match further.next() {
                 Some(user) => Some(user.clone()),
-                None => self.simulate(&request, turn, handle).await?,
+                None => Box::pin(self.simulate(&request, turn, handle)).await?,
             };
             let Some(user) = user else { break reply };
             request.messages.push(user);
