@@ -78,7 +78,7 @@ use sinks::{Done, EventsFile, Sinks};
 /// Events that may wait to be written before the loop waits for them, and bytes of their texts. Half of them is more than
 /// come between two transactions, unless texts are long.
 const WAITING_EVENTS: usize = 4096;
-const WAITING_BYTES: usize = 16 << 20;
+const WAITING_BYTES: usize = 8 << 20;
 
 pub(super) fn run(args: &RunArgs, printer: &Printer) -> Result<Exit, Failure> {
     match (args.watch, &args.inputs) {
@@ -196,7 +196,7 @@ fn execute(
     if let Some(cache) = cache {
         cache.tell_of_damage(printer);
     }
-    let outcome = outcome.map_err(|failure| {
+    let (outcome, reader) = outcome.map_err(|failure| {
         // What was recorded before is there, and scripts are told of it.
         let cases = Reader::open(store)
             .and_then(|reader| Ok(reader.run_tally(&reader.find(&run_id)?)?.total()));
@@ -205,7 +205,7 @@ fn execute(
         failure.hint(format!("recorded results are kept; resume with: {again}"))
     })?;
     // Something was asked, so whatever fails now is no wrong input.
-    let reported = context.report(&run_id, &outcome, wanted, porcelain);
+    let reported = context.report((&reader, &run_id), &outcome, wanted, porcelain);
     if is_empty_shard && reported.is_ok() {
         // The whole is judged by `merge`, which needs this part as well.
         printer.note("this shard has no cases");
@@ -408,14 +408,14 @@ impl Context<'_> {
         Recorder::create(store, &run).map_err(Failure::from)
     }
 
-    /// Runs the plan, with the events going to the disk and to whoever watches.
+    /// Runs the plan, with the events going to the disk and to whoever watches. What became of it can be read then.
     fn drive(
         &self,
         plan: Plan,
         (recorder, work): (Recorder, Work),
         (events, host): (Option<EventsFile>, Option<Host>),
         porcelain: &mut Porcelain,
-    ) -> Result<RunOutcome, Failure> {
+    ) -> Result<(RunOutcome, Reader), Failure> {
         let Self { project, args, store, .. } = self;
         let progress = Progress::start(Style::of(args.quiet), Board::before(&plan));
         let (done, seen) = watch::channel(Done::before(&plan));
@@ -425,11 +425,10 @@ impl Context<'_> {
             Some(host) => (Some(host.listener), host.stopped),
             None => (None, signals::run_begins()),
         };
-        let store = store.to_path_buf();
         let carrier = work.carrier();
         let sinks = Sinks {
             recorder,
-            store,
+            store: store.to_path_buf(),
             events,
             listener,
             progress,
@@ -456,36 +455,40 @@ impl Context<'_> {
         signals::run_is_over(went_on && written.is_ok());
         let used = outcome.as_ref().map_or_else(|error| error.used, |outcome| outcome.used);
         (porcelain.total_calls, porcelain.cost_usd) = (used.calls, used.cost_usd);
-        written.map_err(|failure| failure.exit(Exit::Aborted))?;
-        outcome
-            .map_err(|error| Failure::new("the run was aborted").because(error).exit(Exit::Aborted))
+        let recorder = written.map_err(|failure| failure.exit(Exit::Aborted))?;
+        // Whoever leaves the store last folds its log in, so that is done once, after the report.
+        let reader = Reader::open(store);
+        recorder.close();
+        let outcome = outcome.map_err(|error| {
+            Failure::new("the run was aborted").because(error).exit(Exit::Aborted)
+        })?;
+        Ok((outcome, reader.map_err(|error| Failure::from(error).exit(Exit::Aborted))?))
     }
 
     /// Shows what the records say, and decides the exit code by them.
     fn report(
         &self,
-        run_id: &str,
+        (reader, run_id): (&Reader, &str),
         outcome: &RunOutcome,
         wanted: Wanted,
         porcelain: &mut Porcelain,
     ) -> Result<Exit, Failure> {
         let Self { args, project, store, printer } = self;
         let Wanted { recording, reports, against } = wanted;
-        let reader = Reader::open(store)?;
         let run = reader.find(run_id)?;
         if let Some(file) = recording {
-            recording::write(&reader, &run, file)?;
+            recording::write(reader, &run, file)?;
         }
         let mut view = reader.view(&run, project.settings.max_error_rate)?;
-        super::consistency::add(&mut view, &reader, &run)?;
+        super::consistency::add(&mut view, reader, &run)?;
         porcelain.cases = view.lanes.iter().map(LaneReport::cases).sum();
         porcelain.planned = view.lanes.iter().map(LaneReport::planned).sum();
         porcelain.lanes(&outcome.lanes);
         if let Some(against) = against {
-            view.against = Some(against.compare(&reader, &run, false)?);
+            view.against = Some(against.compare(reader, &run, false)?);
         }
         // Files first: whoever reads what is printed may keep us waiting, or leave.
-        let written = reports.write(&reader, &run, &view);
+        let written = reports.write(reader, &run, &view);
         if written.is_ok() {
             porcelain.summarised = true;
             summary::write(store, &view, printer);
@@ -493,11 +496,11 @@ impl Context<'_> {
         let exit = exit_of(&view, &args.gating);
         let is_empty_shard = view.lanes.iter().all(|it| it.lane.planned == 0);
         if !args.quiet && !is_empty_shard {
-            self.tell(&self.page(&reader, &run, &view, exit)?)?;
+            self.tell(&self.page(reader, &run, &view, exit)?)?;
         }
         written?;
         let annotate = !args.quiet && !args.porcelain;
-        GitHub { folder: &project.suite.folder, annotate }.tell(&reader, &run, &view, printer)?;
+        GitHub { folder: &project.suite.folder, annotate }.tell(reader, &run, &view, printer)?;
         Ok(exit)
     }
 

@@ -97,11 +97,11 @@ impl EventsFile {
 }
 
 impl Sinks {
-    /// Takes events until nobody sends any more. When it ends early, the run does too.
+    /// Takes events until nobody sends any more, and gives the recorder back. When it ends early, the run does too.
     ///
     /// What is waiting is written in one transaction: a slow model gets one for each case, a fast
     /// one gets large batches.
-    pub(super) fn pump(mut self, mut receiver: events::Receiver) -> Result<(), Failure> {
+    pub(super) fn pump(mut self, mut receiver: events::Receiver) -> Result<Recorder, Failure> {
         while let Some(batch) = receiver.next_batch() {
             let begun = Instant::now();
             if let Err(unwritten) = self.take_patiently(batch) {
@@ -110,8 +110,7 @@ impl Sinks {
             receiver.rest_until(begun + APART);
         }
         self.progress.finish();
-        self.recorder.close();
-        Ok(())
+        Ok(self.recorder)
     }
 
     /// Durable first, visible after. False if others write to the store for longer than `patience`; then it is neither.
