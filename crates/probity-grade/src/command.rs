@@ -405,4 +405,30 @@ mod tests {
         assert_eq!(failure, Some(FailureReason::IncorrectCommand));
         assert_eq!((details.risk, details.safe), (None, None));
     }
+
+    #[test]
+    fn a_command_that_is_equal_as_it_stands_is_not_judged_by_what_it_did() {
+        let case = TestCase { expected_command: Some("ls -a".to_owned()), ..TestCase::default() };
+        let form = |it: &str| Arc::new(form_of(it));
+        let expected = CommandExpectation::of(&case, form).unwrap();
+        let judged = |reply: &str| {
+            let found = [Ok(EffectFound {
+                command: reply.to_owned(),
+                against: "ls -a".to_owned(),
+                verdict: EffectVerdict::Different,
+                reason: "they differ".to_owned(),
+                world: None,
+                difference: None,
+                caveat: None,
+                agreed: Vec::new(),
+                silent: Vec::new(),
+                likeness: None,
+            })];
+            let effects = Effects { found: &found, counts: ExecutionUse::Decide };
+            let Judged { details, failure, .. } =
+                expected.judge(reply, &ShellRules::default(), effects);
+            (details.executed, failure.is_some())
+        };
+        assert_eq!((judged("ls -a"), judged("ls -l")), ((false, false), (true, true)));
+    }
 }

@@ -5,6 +5,7 @@ use probity_grade::{
     errors::ErrorVerdict,
     json::Extraction,
     refusal::{Explanation, Refusal},
+    sql_dialects,
 };
 use serde::Serialize;
 
@@ -34,4 +35,10 @@ fn results_can_be_written() {
     is::<Explanation>();
     is::<ErrorVerdict>();
     is::<PolicyHit>();
+}
+
+#[test]
+fn the_dialects_of_sql_are_named() {
+    let names: Vec<&str> = sql_dialects().collect();
+    assert!(names.contains(&"sqlite") && names.contains(&"postgresql"), "{names:?}");
 }

@@ -304,3 +304,72 @@ fn make_folder(path: &Path) -> Result<(), StoreError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::ffi;
+
+    use super::*;
+
+    fn failure(code: i32) -> rusqlite::Error {
+        rusqlite::Error::SqliteFailure(ffi::Error::new(code), None)
+    }
+
+    #[test]
+    fn only_a_cache_is_damaged_and_only_if_it_is_not_what_was_written() {
+        let damaged = |source| StoreError::UseCache(source).is_damage();
+        assert!(damaged(failure(ffi::SQLITE_CORRUPT)) && damaged(failure(ffi::SQLITE_NOTADB)));
+        assert!(!damaged(failure(ffi::SQLITE_FULL)));
+        assert!(!StoreError::Read(failure(ffi::SQLITE_CORRUPT)).is_damage());
+    }
+
+    #[test]
+    fn others_that_write_are_told_from_other_failures_of_writing() {
+        assert!(StoreError::Write(failure(ffi::SQLITE_BUSY)).is_locked());
+        assert!(!StoreError::Write(failure(ffi::SQLITE_FULL)).is_locked());
+        assert!(!StoreError::Read(failure(ffi::SQLITE_BUSY)).is_locked());
+    }
+
+    #[test]
+    fn reading_that_was_interrupted_is_told_from_other_failures_of_reading() {
+        assert!(StoreError::Read(failure(ffi::SQLITE_INTERRUPT)).is_interrupted());
+        assert!(!StoreError::Read(failure(ffi::SQLITE_CORRUPT)).is_interrupted());
+        assert!(!StoreError::Write(failure(ffi::SQLITE_INTERRUPT)).is_interrupted());
+    }
+
+    #[test]
+    fn a_place_where_nothing_may_be_written_is_told_from_a_full_one() {
+        for code in [ffi::SQLITE_READONLY, ffi::SQLITE_CANTOPEN, ffi::SQLITE_PERM] {
+            assert!(is_denied(&failure(code)), "{code}");
+        }
+        assert!(!is_denied(&failure(ffi::SQLITE_FULL)));
+    }
+
+    #[test]
+    fn a_hint_names_what_helps() {
+        let hint = |error: StoreError| error.hint().unwrap_or_default();
+        let path = || PathBuf::from("x.db");
+        assert!(hint(StoreError::Missing { path: path() }).contains("`probity run`"));
+        assert!(hint(StoreError::Foreign { path: path() }).contains("`--store PATH`"));
+        assert!(hint(StoreError::UnknownRun("x".to_owned())).contains("`probity runs`"));
+        assert!(hint(StoreError::ForeignCache { path: path() }).contains("`cache.path`"));
+        assert_eq!(hint(StoreError::Content("x".to_owned())), "");
+    }
+
+    #[test]
+    fn a_store_of_another_program_is_not_even_looked_at() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.db");
+        let connection = Connection::open(&path).unwrap();
+        connection.execute_batch("CREATE TABLE mine (x); PRAGMA user_version = 14").unwrap();
+        assert!(schema::is_current(&connection).unwrap());
+        let error = Reader::open_to_look(&path).unwrap_err();
+        assert!(matches!(error, StoreError::Foreign { .. }), "{error}");
+    }
+
+    #[test]
+    fn an_address_keeps_what_has_a_meaning_in_addresses() {
+        let address = immutable_uri(Path::new("/a b/50%?#.db"));
+        assert_eq!(address, "file:/a b/50%25%3f%23.db?immutable=1");
+    }
+}

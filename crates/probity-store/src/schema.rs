@@ -447,4 +447,22 @@ mod tests {
             assert_eq!(lanes, 1, "from format {format}");
         }
     }
+
+    #[test]
+    fn what_a_store_of_format_4_has_in_columns_is_not_looked_for_in_its_texts() {
+        let connection = Connection::open_in_memory().unwrap();
+        MIGRATIONS[..4].iter().for_each(|step| connection.execute_batch(step).unwrap());
+        let result = "INSERT INTO runs VALUES (1, 'r', 's', 0, NULL, 'complete', '{}');
+            INSERT INTO lanes (id, run, runner, backend, info) VALUES (1, 1, 'a', 'b', '{}');
+            INSERT INTO texts VALUES (1, x'00', '{\"id\": \"a\"}');
+            INSERT INTO results (lane, case_id, repeat, input, definition, prompt, source, latency_ms, calls,
+                started_ms, elapsed_ms, class, verdict, classification, policy_hits, category)
+            VALUES (1, 'a', 0, x'00', 1, '', 'backend', 0, 1, 0, 0, 'fail', 'fail', '{\"details\": {}}', 2, 'odds');
+            PRAGMA user_version = 4;";
+        connection.execute_batch(result).unwrap();
+        migrate(&connection, Path::new("memory")).unwrap();
+        let kept = "SELECT policy_hits, category FROM results";
+        let kept = connection.query_row(kept, [], |row| Ok((row.get(0)?, row.get(1)?)));
+        assert_eq!(kept, Ok((2_i64, Some("odds".to_owned()))));
+    }
 }

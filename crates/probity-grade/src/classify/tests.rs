@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use probity_core::judging::RuleConfig;
 use probity_core::{
+    case::TestCase,
     classification::{Class, Verdict},
     json::{Limits, parse_located},
     judging::PolicyConfig,
@@ -389,4 +390,93 @@ fn the_command_matcher_compares_by_meaning() {
         "{}",
         problems[0].message
     );
+}
+
+#[test]
+fn every_score_that_a_reply_can_get_is_known_by_name_before() {
+    let rules = Rules::default();
+    for (reply, case) in [
+        ("four", json!({ "expected_response": "four" })),
+        (r#"{"a": 1}"#, json!({ "expected_format": "json", "expected_response": { "a": 1 } })),
+        ("four", json!({ "expected_classification": "refusal" })),
+        (
+            "four",
+            json!({ "assert": [{ "type": "contains", "value": "four" }, { "type": "regex", "value": "x", "metric": "spelling" }] }),
+        ),
+        ("ls", json!({ "expected_command": "ls", "safe": true, "posix_compliant": true })),
+    ] {
+        let mut line = result(json!({ "raw_response": reply }));
+        line.as_object_mut().unwrap().extend(case.as_object().unwrap().clone());
+        let node = parse_located(&line.to_string(), &Limits::default()).unwrap();
+        let mut findings = Findings::default();
+        let record = probity_load::run_result::decode(&node, &mut findings)
+            .unwrap_or_else(|| panic!("{line}: {findings:?}"));
+        let expectation = Compiler::new(&rules).compile(&record.case).unwrap();
+        let classification = classify(&expectation, &record.result);
+        let named: Vec<_> = expectation.score_names().collect();
+        assert!(!classification.scores.is_empty(), "{case}");
+        for score in &classification.scores {
+            assert!(named.contains(&score.name), "{} of {case}", score.name);
+        }
+    }
+}
+
+fn case_of(fields: Value) -> TestCase {
+    let mut case = json!({ "id": "c", "prompt": "p" });
+    case.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    TestCase::from_json(&case.to_string()).unwrap()
+}
+
+#[test]
+fn each_scorer_scores_for_itself() {
+    let rules = Rules::default();
+    let asserts = json!([{ "type": "exec", "value": "./a" }, { "type": "exec", "value": "./b" }]);
+    let case = case_of(json!({ "assert": asserts }));
+    let expectation = Compiler::new(&rules).compile(&case).unwrap();
+    let scored = [Ok(json!(true)), Err("it was killed".to_owned())];
+    let result = RunResult { raw_response: Some("four"), scored: &scored, ..RunResult::default() };
+    let scores = classify(&expectation, &result).scores;
+    let values: Vec<_> = scores.iter().map(|it| (it.value, it.reason.as_deref())).collect();
+    assert_eq!(values, [(Some(1.0), None), (None, Some("it was killed"))]);
+}
+
+#[test]
+fn what_a_command_writes_is_held_against_assertions_about_texts_alone() {
+    let rules = Rules::default();
+    let compiled = |assertion: Value| {
+        let case = case_of(json!({ "execution": { "stdout": [assertion] } }));
+        let compiled = Compiler::new(&rules).compile(&case);
+        compiled.map(|it| it.score_names().map(Into::into).collect::<Vec<String>>())
+    };
+    let names = compiled(json!({ "type": "contains", "value": "x" })).unwrap();
+    assert_eq!(names, ["exit_code", "stdout contains"]);
+    for assertion in
+        [json!({ "type": "latency", "threshold": 5 }), json!({ "type": "exec", "value": "./a" })]
+    {
+        let problems = compiled(assertion.clone()).unwrap_err();
+        assert_eq!(problems.len(), 1, "{assertion}");
+        assert!(problems[0].message.contains("is not about a text alone"), "{problems:?}");
+    }
+}
+
+#[test]
+fn a_reply_is_similar_from_the_threshold_on() {
+    let rules = Rules::default();
+    let assertion = json!({ "type": "similar", "value": "a stone's throw", "threshold": 0.75 });
+    let case = case_of(json!({ "assert": [assertion] }));
+    let expectation = Compiler::new(&rules).compile(&case).unwrap();
+    let score = |known: Value| {
+        let scored = [Ok(known)];
+        let result =
+            RunResult { raw_response: Some("near"), scored: &scored, ..RunResult::default() };
+        let score = classify(&expectation, &result).scores.remove(0);
+        (score.passed, score.value, score.reason.unwrap_or_default())
+    };
+    let nearness = |value| json!({ "value": value, "nearest": 0 });
+    assert_eq!(score(nearness(0.75)), (true, Some(0.75), String::new()));
+    let (passed, value, reason) = score(nearness(0.5));
+    assert_eq!((passed, value), (false, Some(0.5)));
+    assert!(reason.contains("`a stone's throw` is 0.5000, below 0.75"), "{reason}");
+    assert_eq!(score(Value::Null), (false, Some(0.0), "there is no text to compare".to_owned()));
+    assert_eq!(score(json!("far")).1, None);
 }

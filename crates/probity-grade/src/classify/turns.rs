@@ -293,4 +293,41 @@ mod tests {
         let counts = [1, 2, 3, 4, 5].map(|turn| of_turn(&all, turn).len());
         assert_eq!(counts, [2, 1, 0, 1, 0]);
     }
+
+    #[test]
+    fn the_answer_of_a_turn_is_judged_with_what_is_known_of_its_calls() {
+        let exchange = |turn, reply| Exchange {
+            turn,
+            before: None,
+            reply,
+            tool_calls: &[],
+            stop_reason: Some("stop"),
+            logprobs: None,
+            latency_ms: 5,
+            cost_usd: Some(0.25),
+        };
+        let exchanges = [exchange(1, "a"), exchange(1, "b"), exchange(2, "c")];
+        let made = [None, Some(Ok(json!("made of b"))), Some(Ok(json!("made of c")))];
+        let result = RunResult {
+            prompt: Some("p"),
+            backend: Some("m"),
+            raw_response: Some("c"),
+            latency_ms: Some(99.0),
+            ttft_ms: Some(3.0),
+            exchanges: &exchanges,
+            made: &made,
+            ..RunResult::default()
+        };
+        let of = |turn| result_of(&result, turn).unwrap();
+        let known = |it: &RunResult<'_>| (it.latency_ms, it.cost_usd, it.ttft_ms);
+        assert_eq!((of(1).raw_response, of(2).raw_response), (Some("b"), Some("c")));
+        assert_eq!(known(&of(1)), (Some(10.0), Some(0.5), None));
+        assert_eq!(known(&of(2)), (Some(5.0), Some(0.25), Some(3.0)));
+        assert_eq!(
+            (of(1).prompt, of(1).backend, of(1).stop_reason),
+            (Some("p"), Some("m"), Some("stop"))
+        );
+        assert_eq!((of(1).made, of(2).made), (&made[1..2], &made[2..3]));
+        assert!(result_of(&result, 3).is_none());
+    }
 }

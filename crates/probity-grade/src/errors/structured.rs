@@ -286,3 +286,33 @@ fn number(value: &Value) -> Option<u16> {
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn each_way_to_say_error_is_enough() {
+        for error in [
+            json!({ "error": "x" }),
+            json!({ "errors": ["x"] }),
+            json!({ "object": "error" }),
+            json!({ "type": "api_error" }),
+            json!({ "type": "response.failed" }),
+            json!({ "is_error": true }),
+            json!([{ "text": "x" }, { "error": "x" }]),
+        ] {
+            assert!(is_error(&error), "{error}");
+        }
+        for answer in [
+            json!({ "error": null, "errors": false }),
+            json!({ "object": "chat", "type": "message" }),
+            json!({ "is_error": false, "error": "x" }),
+            json!([{ "text": "x" }]),
+        ] {
+            assert!(!is_error(&answer), "{answer}");
+        }
+    }
+}

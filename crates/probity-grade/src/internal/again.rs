@@ -287,3 +287,98 @@ fn said(
         .ok_or("the judge was asked another question than would be asked now")?;
     talk.read(reply).map_err(|why| format!("the stored answer of the judge cannot be read: {why}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use probity_core::{
+        case::TestCase,
+        classification::Rule,
+        details::Details,
+        record::{Source, Usage},
+        request::Request,
+        selection::Candidate,
+    };
+    use serde_json::json;
+
+    use super::*;
+    use crate::{Compiler, Rules};
+
+    /// What a reply comes to again, and why.
+    fn again(assertion: &Value, known: Known<'_>) -> (Verdict, String) {
+        let case = json!({ "id": "c", "prompt": "p", "assert": [assertion] });
+        let case = TestCase::from_json(&case.to_string()).unwrap();
+        let rules = Rules::default();
+        let expectation = Compiler::new(&rules).compile(&case).unwrap();
+        let result = RunResult { raw_response: Some("four"), ..RunResult::default() };
+        let (found, verdict) = classify_again(&expectation, &result, known);
+        (verdict, found.details.error_details.unwrap_or_default())
+    }
+
+    #[test]
+    fn a_comparison_that_was_made_is_not_made_again() {
+        let answer = |lane: &str| Candidate { lanes: vec![lane.to_owned()], score: None };
+        let selected = |by: &str, best| Classification {
+            rule: Rule::Pass,
+            scores: Vec::new(),
+            details: Details {
+                selected: vec![Selection {
+                    check: "select-best".into(),
+                    by: by.to_owned(),
+                    answers: vec![answer("a"), answer("b")],
+                    own: 0,
+                    best: vec![best],
+                    judge: None,
+                    reason: None,
+                }],
+                ..Details::default()
+            },
+        };
+        let assertion = json!({ "type": "select-best", "value": "the shortest" });
+        let known = |before: &Classification| {
+            again(&assertion, Known { classified: Some(before), ..Known::default() })
+        };
+        assert_eq!(known(&selected("the shortest", 0)).0, Verdict::Pass);
+        assert_eq!(known(&selected("the shortest", 1)).0, Verdict::Fail);
+        let (verdict, why) = known(&selected("the longest", 0));
+        assert_eq!(verdict, Verdict::Error);
+        assert!(why.contains("compared by other criteria"), "{why}");
+        let (verdict, why) = again(&assertion, Known::default());
+        assert_eq!(verdict, Verdict::Error);
+        assert!(why.contains("not compared with others"), "{why}");
+    }
+
+    #[test]
+    fn a_scorer_that_was_asked_is_not_asked_again() {
+        let asked = |question: &str, reply: Option<&str>, error: Option<&str>| Asked {
+            role: scorer_role(0),
+            backend: "scorer".to_owned(),
+            request: Request::new(None, question.to_owned()),
+            turn: None,
+            reply: reply.map(ToOwned::to_owned),
+            tool_calls: Vec::new(),
+            reasoning: None,
+            stop_reason: None,
+            logprobs: None,
+            error: error.map(ToOwned::to_owned),
+            model: None,
+            source: Source::Backend,
+            latency_ms: 0,
+            usage: Usage::default(),
+            cost_usd: None,
+            calls: 1,
+        };
+        let assertion = json!({ "type": "exec", "value": "./score" });
+        let known = |asked: Asked| again(&assertion, Known { asked: &[asked], ..Known::default() });
+        assert_eq!(known(asked("./score", Some("true"), None)).0, Verdict::Pass);
+        assert_eq!(known(asked("./score", Some("false"), None)).0, Verdict::Fail);
+        for (asked, expected) in [
+            (asked("./score", None, Some("it was killed")), "it was killed"),
+            (asked("./score", None, None), "the scorer gave no answer"),
+            (asked("./other", Some("true"), None), "another scorer was asked"),
+        ] {
+            let (verdict, why) = known(asked);
+            assert_eq!(verdict, Verdict::Error);
+            assert!(why.contains(expected), "{why}");
+        }
+    }
+}

@@ -291,3 +291,26 @@ fn skip_separators(text: &str) -> usize {
 fn reach(text: &str, at: usize) -> &str {
     &text[at..text.floor_char_boundary(at.saturating_add(REACH).min(text.len()))]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dots_in_braces_stand_for_an_object_only_at_its_start() {
+        for dots in ["...}", "… }"] {
+            assert!(suggests_object(dots, Place::Start), "{dots}");
+            assert!(!suggests_object(dots, Place::Inside), "{dots}");
+        }
+    }
+
+    #[test]
+    fn code_and_formats_in_braces_are_no_objects() {
+        assert!(suggests_object("a: 1}", Place::Start));
+        for code in ["a: 1; b: 2}", "a: 1;\nb: 2}", "a: 1;}"] {
+            assert!(!suggests_object(code, Place::Start), "{code}");
+        }
+        assert!(suggests_object("a: 1}", Place::Inside));
+        assert!(!suggests_object("a:.2f}", Place::Inside));
+    }
+}

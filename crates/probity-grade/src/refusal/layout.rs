@@ -44,3 +44,26 @@ fn is_item(line: &[u8]) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_code_and_verse_are_seen() {
+        let plain = Layout { items: 0, fence: false, verse: false };
+        assert_eq!(Layout::of("I cannot do that."), plain);
+        assert_eq!(Layout::of("1. one\n- two\n* three\n• four"), Layout { items: 4, ..plain });
+        assert_eq!(Layout::of("so:\n```sh\nls\n```"), Layout { fence: true, ..plain });
+        assert_eq!(Layout::of("a\nb\nc\nd\ne\nf"), Layout { verse: true, ..plain });
+        assert_eq!(Layout::of("1999. a year\n-5 degrees"), plain);
+    }
+
+    #[test]
+    fn only_the_head_of_a_long_reply_is_looked_at() {
+        let long = format!("{}\n- one", "x".repeat(HEAD));
+        assert_eq!(Layout::of(&long).items, 0);
+        let long = format!("- one\n{}", "x".repeat(HEAD));
+        assert_eq!(Layout::of(&long).items, 1);
+    }
+}

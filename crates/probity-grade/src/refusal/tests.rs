@@ -376,3 +376,26 @@ fn a_bare_no_before_it_does_not_hide_a_refusal() {
         assert!(rules.detect(reply).is_none(), "{reply}");
     }
 }
+
+/// The words of a text, with the number of the sentence of each; `?` is one that no phrase has.
+fn words_of(text: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    words::each(text, |word, place| {
+        let shown = if word.is_unknown() { "?" } else { &text[place.span.clone()] };
+        all.push(format!("{shown} {}", place.sentence));
+        std::ops::ControlFlow::Continue(())
+    });
+    all
+}
+
+#[test]
+fn stops_of_any_script_end_a_sentence() {
+    assert_eq!(words_of("one. two"), ["one 0", "two 1"]);
+    assert_eq!(words_of("one。two"), ["one 0", "two 1"]);
+}
+
+#[test]
+fn a_word_that_is_too_long_for_any_list_is_unknown() {
+    let long = "a".repeat(500);
+    assert_eq!(words_of(&format!("one {long} two")), ["one 0", "? 0", "two 0"]);
+}

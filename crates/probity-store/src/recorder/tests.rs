@@ -71,3 +71,20 @@ fn only_results_that_become_stale_or_current_are_written() {
         (1, true, vec!["a".to_owned(), "b".to_owned()])
     );
 }
+
+#[test]
+fn what_cannot_be_written_is_an_error_unless_somebody_else_writes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.db");
+    let mut recorder = recorder(&path, &[]);
+    let finished = [Stamped { at_ms: 1, event: Event::RunFinished { complete: false } }];
+    let mut other = Connection::open(&path).unwrap();
+    let transaction = begin(&mut other).unwrap();
+    assert!(!recorder.try_record(&finished, Duration::ZERO).unwrap());
+    drop(transaction);
+    let sabotage = "CREATE TRIGGER t BEFORE UPDATE ON runs BEGIN SELECT RAISE(ABORT, 'no'); END";
+    other.execute_batch(sabotage).unwrap();
+    assert!(recorder.try_record(&finished, Duration::ZERO).is_err());
+    other.execute_batch("DROP TRIGGER t").unwrap();
+    assert!(recorder.try_record(&finished, Duration::ZERO).unwrap());
+}

@@ -17,7 +17,7 @@ use probity_core::{
     request::{Request, ToolCall},
     score::Score,
 };
-use probity_store::{NewRun, Recorder};
+use probity_store::{LaneView, NewRun, Reader, Recorder, record_whole};
 
 pub(crate) fn lane() -> Lane {
     Lane {
@@ -163,4 +163,44 @@ pub(crate) fn started() -> Event {
 
 pub(crate) fn finished(record: CaseRecord) -> Event {
     Event::CaseFinished { lane: 0, record: Box::new(record) }
+}
+
+/// A run that is over, with the results of its lanes.
+pub(crate) fn whole(
+    path: &Path,
+    id: &str,
+    suite: &str,
+    lanes: &[Lane],
+    results: Vec<(usize, CaseRecord)>,
+) {
+    let run = NewRun {
+        run_id: format!("20261115-100000-{id}"),
+        suite: suite.to_owned(),
+        started_ms: 1_794_736_800_000,
+        info: RunInfo { suite_path: Some(format!("{suite}/probity.toml")), ..RunInfo::default() },
+    };
+    let started = Event::RunStarted {
+        version: 1,
+        run_id: run.run_id.clone(),
+        resumed: false,
+        lanes: lanes.to_vec(),
+        done_before: vec![0; lanes.len()],
+    };
+    let results = results
+        .into_iter()
+        .map(|(lane, record)| Event::CaseFinished { lane, record: Box::new(record) });
+    let events = [started].into_iter().chain(results);
+    let events: Vec<Stamped> =
+        events.map(|event| Stamped { at_ms: 1_794_736_801_000, event }).collect();
+    record_whole(path, &run, &events).unwrap();
+}
+
+/// What a run that `whole` made has.
+pub(crate) fn lanes_of(reader: &Reader, id: &str) -> Vec<LaneView> {
+    reader.lanes(&reader.find(id).unwrap()).unwrap()
+}
+
+/// A lane on a backend.
+pub(crate) fn lane_on(backend: &str) -> Lane {
+    Lane { backend: backend.to_owned(), ..lane() }
 }

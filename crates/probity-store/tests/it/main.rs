@@ -4,7 +4,10 @@
 
 mod calls;
 mod common;
+mod counts;
 mod formats;
 mod kept;
+mod kept_answers;
+mod pages;
 mod people;
 mod tags;

@@ -163,4 +163,19 @@ mod tests {
         }
         assert!(words.system.contains("never an instruction"));
     }
+
+    #[test]
+    fn each_field_of_an_answer_has_a_type() {
+        fn check(schema: &Value) {
+            let is_typed = schema["type"].is_string();
+            assert!(is_typed, "{schema}");
+            let fields = schema["properties"].as_object().into_iter().flat_map(Map::values);
+            fields.chain(schema.get("items")).for_each(check);
+        }
+        let schema = schema(&Form::ContextRelevance).unwrap();
+        let item = &schema["properties"]["passages"]["items"]["properties"];
+        assert_eq!(item["reason"]["type"], "string");
+        check(&schema);
+        check(&own_schema());
+    }
 }

@@ -230,3 +230,87 @@ fn yes(fields: &Fields, key: &str) -> Result<bool, String> {
 fn float(count: usize) -> f64 {
     count as f64
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// The score, and why; or what is wrong with the answer.
+    fn said(read: Result<Judged, String>) -> Result<(f64, String), String> {
+        read.map(|it| (it.score, it.reason))
+    }
+
+    #[test]
+    fn an_answer_in_words_of_the_user_has_a_verdict_and_perhaps_a_score() {
+        let read = |answer: Value| own(&answer.to_string()).map(|it| (it.passed, it.score));
+        assert_eq!(read(json!({ "pass": true, "reason": "x" })), Ok((Some(true), 1.0)));
+        assert_eq!(read(json!({ "pass": false, "reason": "x" })), Ok((Some(false), 0.0)));
+        let scored = json!({ "pass": false, "score": 0.7, "reason": "x" });
+        assert_eq!(read(scored), Ok((Some(false), 0.7)));
+        let problem = |answer| read(answer).unwrap_err();
+        assert_eq!(problem(json!({ "reason": "x" })), "`pass` is neither true nor false");
+        assert_eq!(
+            problem(json!({ "pass": true, "score": "7", "reason": "x" })),
+            "`score` is not a number"
+        );
+        assert_eq!(problem(json!({ "pass": true })), "`reason` is not a text");
+        assert_eq!(
+            problem(json!({ "pass": true, "reason": "x", "by": "me" })),
+            "nobody asked for \"by\""
+        );
+    }
+
+    #[test]
+    fn grades_are_added_up_once_for_each_criterion() {
+        let item = |number: u32, score: u32, findings: &str| json!({ "number": number, "score": score, "findings": findings });
+        let read = |items: Value| said(g_eval(&json!({ "criteria": items }).to_string(), 2));
+        assert_eq!(read(json!([item(2, 10, "b"), item(1, 5, "a")])), Ok((0.75, "a; b".to_owned())));
+        let problem = |items| read(items).unwrap_err();
+        assert_eq!(problem(json!([item(1, 5, "a")])), "the criterion 2 is missing");
+        assert_eq!(
+            problem(json!([item(1, 5, "a"), item(1, 5, "a")])),
+            "a criterion is there twice"
+        );
+        let beyond = "the number of a criterion is not from 1 to 2";
+        assert_eq!(problem(json!([item(3, 5, "a")])), beyond);
+        assert_eq!(problem(json!([item(0, 5, "a")])), beyond);
+        let grade = "a `score` is not a whole number from 0 to 10";
+        assert_eq!(problem(json!([item(1, 11, "a")])), grade);
+        assert_eq!(problem(json!("all good")), "`criteria` is not a list");
+    }
+
+    #[test]
+    fn statements_that_hold_are_a_share_of_those_that_the_judge_found() {
+        let item = |statement: &str, verdict: &str| json!({ "statement": statement, "reason": "r", "verdict": verdict });
+        let read = |items: Value| said(statements(&json!({ "statements": items }).to_string()));
+        let all = json!([item("a", "yes"), item("b", "no"), item("c", "no"), item("d", "yes")]);
+        assert_eq!(read(all), Ok((0.5, "2 of 4, not: b".to_owned())));
+        assert_eq!(read(json!([item("a", "yes")])), Ok((1.0, "1 of 1".to_owned())));
+        let problem = |items| read(items).unwrap_err();
+        assert_eq!(problem(json!([])), "it lists no statement");
+        assert_eq!(problem(json!([item(" ", "yes")])), "a statement is empty");
+        assert_eq!(problem(json!([item("a", "maybe")])), "`verdict` is neither `yes` nor `no`");
+    }
+
+    #[test]
+    fn passages_of_use_count_and_for_precision_their_order_does_too() {
+        let shown = ["a", "b", "c"].map(ToOwned::to_owned);
+        let read = |verdicts: [&str; 3]| {
+            let items = verdicts.iter().zip(1..).map(
+                |(verdict, number)| json!({ "number": number, "reason": "r", "verdict": verdict }),
+            );
+            let items: Vec<Value> = items.collect();
+            passages(&json!({ "passages": items }).to_string(), &shown).unwrap()
+        };
+        let (first, last) = (read(["yes", "no", "no"]), read(["no", "no", "yes"]));
+        assert_eq!(last[2].text, "c");
+        assert!((relevance(first.clone()).score - 1.0 / 3.0).abs() < 1e-9);
+        assert!((relevance(last.clone()).score - 1.0 / 3.0).abs() < 1e-9);
+        assert!((precision(first).score - 1.0).abs() < 1e-9);
+        assert!((precision(last).score - 1.0 / 3.0).abs() < 1e-9);
+        assert!((precision(read(["yes", "no", "yes"])).score - 5.0 / 6.0).abs() < 1e-9);
+        assert!(precision(read(["no", "no", "no"])).score.abs() < 1e-9);
+    }
+}

@@ -283,3 +283,10 @@ fn a_repeated_key_is_reported_where_it_is() {
     assert_eq!(found.duplicate_keys[0].offset, 11);
     assert_eq!(found.span.map(|it| &text[it]), Some("{k: 1, k: 2}"));
 }
+
+#[test]
+fn a_quotation_at_the_end_of_bare_text_stays_whole() {
+    let value = |text| extract(text, JsonLevel::Repair, Wanted::Any).value;
+    assert_eq!(value("{\"a\": say \"no\"}"), Some(json!({ "a": "say \"no\"" })));
+    assert_eq!(value("{\"a\": say no\"}"), Some(json!({ "a": "say no" })));
+}
