@@ -323,4 +323,40 @@ mod tests {
         expected.sort_unstable();
         assert_eq!(all, expected);
     }
+
+    #[test]
+    fn names_that_no_case_has_are_left_over() {
+        use probity_core::case::{Category, Routing};
+        let names = |of: &str| vec![format!("{of}1"), format!("{of}2")];
+        let filter = Filter {
+            ids: vec!["i1*".to_owned(), "i2".to_owned()],
+            tags: names("t"),
+            categories: vec![Category::named("c1"), Category::named("c2")],
+            skills: names("s"),
+            groups: names("g"),
+            ..Filter::default()
+        };
+        let mut unmet = Unmet::new(&filter);
+        unmet.see(&TestCase {
+            tags: vec!["t1".to_owned()],
+            category: Some(Category::named("c1")),
+            routing: Routing {
+                expected_skills: vec!["s1".to_owned()],
+                group: Some("g1".to_owned()),
+                ..Routing::default()
+            },
+            ..case("i10")
+        });
+        let left: Vec<_> = unmet.iter().collect();
+        let expected = [
+            ("--case", "i2"),
+            ("--category", "c2"),
+            ("--group", "g2"),
+            ("--skill", "s2"),
+            ("--tag", "t2"),
+        ];
+        assert_eq!(left, expected);
+        unmet.and(&Unmet::default());
+        assert_eq!(unmet.iter().count(), 0);
+    }
 }

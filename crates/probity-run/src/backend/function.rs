@@ -359,3 +359,36 @@ fn text_of(value: Value) -> String {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// What a function that returned this has used: tokens in and out, and dollars.
+    fn spent(returned: Value) -> Result<(Option<u64>, Option<u64>, Option<f64>), String> {
+        let returned: Returned = serde_json::from_value(returned).unwrap();
+        returned.spent().map(|(usage, cost)| (usage.input_tokens, usage.output_tokens, cost))
+    }
+
+    #[test]
+    fn an_answer_that_a_function_had_already_cost_nothing_but_what_it_says() {
+        let usage = json!({ "prompt": 3.0 });
+        let new = json!({ "output": "x", "tokenUsage": usage, "cost": 0.5 });
+        assert_eq!(spent(new), Ok((Some(3), None, Some(0.5))));
+        assert_eq!(spent(json!({ "output": "x", "cached": false })), Ok((None, None, None)));
+        let known = json!({ "output": "x", "tokenUsage": usage, "cached": true });
+        assert_eq!(spent(known), Ok((Some(3), Some(0), Some(0.0))));
+        let known = json!({ "output": "x", "cost": 0.5, "cached": true });
+        assert_eq!(spent(known), Ok((Some(0), Some(0), Some(0.5))));
+    }
+
+    #[test]
+    fn tokens_are_whole_numbers() {
+        for wrong in [-1.0, 0.5, 1e15] {
+            let returned = json!({ "output": "x", "tokenUsage": { "completion": wrong } });
+            assert_eq!(spent(returned), Err(format!("its `tokenUsage.completion` is {wrong}")));
+        }
+    }
+}

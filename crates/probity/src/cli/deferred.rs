@@ -3,7 +3,9 @@
 
 use std::ops::Deref;
 
-use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand, error::Error};
+use clap::{
+    ArgMatches, Args, Command, FromArgMatches, Subcommand, builder::Resettable, error::Error,
+};
 
 /// What a command is given.
 #[derive(Clone, Debug)]
@@ -31,23 +33,29 @@ impl<T: FromArgMatches> FromArgMatches for Deferred<T> {
     }
 }
 
+/// Describes what a command is given. What it is about stays: options that several commands share bring a text of their own.
+fn described(command: Command, describe: fn(Command) -> Command) -> Command {
+    let (about, long_about) = (command.get_about().cloned(), command.get_long_about().cloned());
+    describe(command).about(Resettable::from(about)).long_about(Resettable::from(long_about))
+}
+
 impl<T: Args> Args for Deferred<T> {
     fn augment_args(command: Command) -> Command {
-        command.defer(T::augment_args)
+        command.defer(|it| described(it, T::augment_args))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
-        command.defer(T::augment_args_for_update)
+        command.defer(|it| described(it, T::augment_args_for_update))
     }
 }
 
 impl<T: Subcommand> Subcommand for Deferred<T> {
     fn augment_subcommands(command: Command) -> Command {
-        command.defer(T::augment_subcommands)
+        command.defer(|it| described(it, T::augment_subcommands))
     }
 
     fn augment_subcommands_for_update(command: Command) -> Command {
-        command.defer(T::augment_subcommands_for_update)
+        command.defer(|it| described(it, T::augment_subcommands_for_update))
     }
 
     fn has_subcommand(name: &str) -> bool {

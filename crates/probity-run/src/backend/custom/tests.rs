@@ -165,3 +165,19 @@ fn a_text_has_to_be_json_unless_it_says_what_it_is() {
     let sent = custom(body(r#"{"q": {{ prompt | tojson }}}"#)).outgoing(&ask).unwrap().body;
     assert_eq!(sent.unwrap(), br#"{"q": "say \"x\""}"#);
 }
+
+#[test]
+fn settings_that_nobody_made_are_not_sent() {
+    let names = ["stop", "seed", "top_p", "temperature", "presence_penalty", "frequency_penalty"];
+    let body: serde_json::Map<String, Value> = names
+        .map(|name| (name.to_owned(), json!(format!("{{{{ {name} }}}}"))))
+        .into_iter()
+        .collect();
+    let custom = custom(spec(Value::Object(body)));
+    let mut request = Request::new(None, "hi");
+    assert_eq!(sent(&custom, &about("c"), &request).1, json!({}));
+    request.sampling.stop = vec!["END".to_owned()];
+    request.sampling.frequency_penalty = Some(0.5);
+    let expected = json!({ "stop": ["END"], "frequency_penalty": 0.5 });
+    assert_eq!(sent(&custom, &about("c"), &request).1, expected);
+}

@@ -240,7 +240,7 @@ mod tests {
     fn the_same_call_has_the_same_name_and_no_other_has() {
         let name = |lane: &str, case: &str, repeat| {
             let key = CaseKey { lane: 0, case_id: case.to_owned(), repeat };
-            CaseName::new(key, lane.to_owned())
+            CaseName::new(key, lane.into())
         };
         let mut first = name("r × b", "a", 0);
         let ids: Vec<CallId> = [&b"x"[..], b"x", b"y"].map(|it| first.next("run", it)).into();
