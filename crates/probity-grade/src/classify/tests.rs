@@ -435,8 +435,8 @@ fn each_scorer_scores_for_itself() {
     let expectation = Compiler::new(&rules).compile(&case).unwrap();
     let scored = [Ok(json!(true)), Err("it was killed".to_owned())];
     let result = RunResult { raw_response: Some("four"), scored: &scored, ..RunResult::default() };
-    let scores = classify(&expectation, &result).scores;
-    let values: Vec<_> = scores.iter().map(|it| (it.value, it.reason.as_deref())).collect();
+    let judged = classify(&expectation, &result).scores;
+    let values: Vec<_> = judged.iter().map(|it| (it.value, it.reason.as_deref())).collect();
     assert_eq!(values, [(Some(1.0), None), (None, Some("it was killed"))]);
 }
 

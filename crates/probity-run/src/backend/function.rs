@@ -366,8 +366,11 @@ mod tests {
 
     use super::*;
 
-    /// What a function that returned this has used: tokens in and out, and dollars.
-    fn spent(returned: Value) -> Result<(Option<u64>, Option<u64>, Option<f64>), String> {
+    /// Tokens in and out, and dollars.
+    type Used = (Option<u64>, Option<u64>, Option<f64>);
+
+    /// What a function that returned this has used.
+    fn spent(returned: Value) -> Result<Used, String> {
         let returned: Returned = serde_json::from_value(returned).unwrap();
         returned.spent().map(|(usage, cost)| (usage.input_tokens, usage.output_tokens, cost))
     }
