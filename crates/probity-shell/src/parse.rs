@@ -132,9 +132,9 @@ fn parse_body(source: &str, depth: Depth, base: Base) -> Result<Vec<Stmt>, Parse
 }
 
 /// Steps that the parser may take. Real commands need twice their length, and a few more. What is nested is read again and
-/// again, and a step may look at all that is left of the text.
+/// again, and a step may look at all that is left of the text: a long one gets no more than it needs.
 fn fuel(source: &str) -> usize {
-    source.len() * 8 + 1000
+    (source.len() * 8 + 1000).min(source.len().max(50_000) * 2)
 }
 
 /// A shell joins continued lines before it looks for words, so that even `&&` may be broken in two; the parser does not.

@@ -22,6 +22,9 @@ const MOST_SCANNED: usize = 10_000_000;
 /// Most words of one pipeline that each open a level.
 const MAX_KEYWORDS: usize = 10;
 
+/// Most of these words in a whole text, whatever stands between them.
+const MAX_KEYWORDS_IN_ALL: usize = 100;
+
 pub(super) fn check(source: &str) -> Result<(), ParseError> {
     if source.len() > MAX_BYTES {
         return Err(ParseError::TooLong);
@@ -49,17 +52,21 @@ fn unclosed_braces(source: &str) -> Result<(), ParseError> {
 }
 
 /// The parser goes one level deeper for each `time` and `coproc` of a pipeline, without a limit of its own. Names and
-/// redirections may stand between them, and blank or continued lines.
+/// redirections may stand between them, and blank or continued lines. Where a pipeline ends is guessed here: the bound for
+/// the whole text is what keeps the parser's stack.
 fn keywords(source: &str) -> Result<(), ParseError> {
-    let mut count: usize = 0;
+    let (mut count, mut in_all): (usize, usize) = (0, 0);
     for line in source.lines() {
         for word in line.split([' ', '\t', '\\', '<', '>', '|']) {
             match word {
-                "time" | "coproc" => count += 1,
+                "time" | "coproc" => {
+                    count += 1;
+                    in_all += 1;
+                }
                 _ if word.contains([';', '&', '(', ')', '{', '}']) => count = 0,
                 _ => {}
             }
-            if count > MAX_KEYWORDS {
+            if count > MAX_KEYWORDS || in_all > MAX_KEYWORDS_IN_ALL {
                 return Err(ParseError::TooDeep);
             }
         }
@@ -181,6 +188,10 @@ mod tests {
             "coproc X |".repeat(320),
             "time a |\n".repeat(320),
             "time\n".repeat(320),
+            "time 2>&1 ".repeat(320),
+            "time #\n".repeat(320),
+            "time <'a;b' ".repeat(320),
+            "coproc X |& ".repeat(320),
         ];
         for text in &refused {
             assert!(matches!(Script::parse(text), Err(ParseError::TooDeep)), "{text}");
@@ -190,6 +201,8 @@ mod tests {
             format!("echo {}x{}", "\"$(echo ".repeat(10), ")\"".repeat(10)),
             format!("[[ a == {}b{} ]]", "@(".repeat(10), ")".repeat(10)),
             format!("{}a{}", "(".repeat(25), ")".repeat(25)),
+            "time ls; ".repeat(100),
+            "time 2>&1 ".repeat(10) + "ls",
         ] {
             assert!(Script::parse(&text).is_ok(), "{text}");
         }
