@@ -1,12 +1,27 @@
 //! Files that are read whole, up to a size.
 
 use std::{
+    cell::RefCell,
     fs::File,
     io::{self, Read as _},
     path::{Path, PathBuf},
 };
 
 use crate::inputs;
+
+thread_local! {
+    /// What was read of files that a dataset names, where somebody wants to know.
+    static NAMED: RefCell<Option<blake3::Hasher>> = const { RefCell::new(None) };
+}
+
+/// Does something, and gives the digest of all files that were read meanwhile because a dataset names them; none if there was
+/// no such file.
+pub(crate) fn hashing_named<T>(work: impl FnOnce() -> T) -> (T, Option<blake3::Hash>) {
+    let around = NAMED.replace(Some(blake3::Hasher::new()));
+    let done = work();
+    let read = NAMED.replace(around).filter(|it| it.count() > 0);
+    (done, read.map(|it| it.finalize()))
+}
 
 /// Largest suite file, and largest file that one names, in bytes.
 pub const LARGEST_SUITE: u64 = 16 << 20;
@@ -28,7 +43,13 @@ pub fn read_named_text(folder: &Path, name: &str, most: u64) -> io::Result<Strin
 
 /// The bytes of a file that a dataset in `folder` names.
 pub(crate) fn read_named(folder: &Path, name: &str, most: u64) -> io::Result<Vec<u8>> {
-    read_bytes(&find_named(folder, name)?, most)
+    let bytes = read_bytes(&find_named(folder, name)?, most)?;
+    NAMED.with_borrow_mut(|hasher| {
+        if let Some(hasher) = hasher {
+            hasher.update(&bytes.len().to_le_bytes()).update(&bytes);
+        }
+    });
+    Ok(bytes)
 }
 
 /// The file that a dataset means. Datasets come from elsewhere: they may name regular files in

@@ -113,7 +113,7 @@ pub struct Summary {
     pub warnings: usize,
     /// The digest of the cases without an error.
     pub digest: Digest,
-    /// The digest of the files, byte by byte.
+    /// The digest of all files that were read, those included that cases name, byte by byte.
     pub contents: Digest,
 }
 
@@ -140,7 +140,8 @@ fn read_all(paths: &[&Path], mut intake: Intake<'_>) -> Summary {
 }
 
 /// Reads a dataset that has been checked, without looking into criteria or for ids that are
-/// used twice, until `stop` is set: by the sink, when it has seen enough. Gives the digest of the files, byte by byte.
+/// used twice, until `stop` is set: by the sink, when it has seen enough. Gives the digest of all files that
+/// were read, byte by byte: what differs from that of the first reading is another dataset.
 pub fn reread(
     paths: &[&Path],
     complete: Completion<'_>,

@@ -93,17 +93,17 @@ impl CaseDigest {
     }
 }
 
-/// Everything that a dataset was read from.
+/// Everything that a dataset was read from, in the order in which it was read.
 #[derive(Debug, Default)]
 pub(super) struct Contents(blake3::Hasher);
 
 impl Contents {
-    pub(super) fn add(&mut self, bytes: &[u8]) {
-        self.0.update(blake3::hash(bytes).as_bytes());
+    pub(super) fn add(&mut self, part: &blake3::Hash) {
+        self.0.update(part.as_bytes());
     }
 
     pub(super) fn add_read<R>(&mut self, read: &Hashed<R>) {
-        self.0.update(read.hasher.finalize().as_bytes());
+        self.add(&read.hasher.finalize());
     }
 
     pub(super) fn finish(&self) -> Digest {

@@ -259,7 +259,11 @@ impl<'a> Intake<'a> {
         self.seen += 1;
         let mut findings = Findings::default();
         unsayable_numbers(node, &mut findings);
-        let Decoded { id, mut case } = decode(node, &self.folder, &mut findings);
+        let decoding = || decode(node, &self.folder, &mut findings);
+        let (Decoded { id, mut case }, named) = bounded::hashing_named(decoding);
+        if let Some(named) = named {
+            self.contents.add(&named);
+        }
         if let Some(id) = &id {
             self.check_unique(id, source, node, &mut findings);
         }
@@ -566,7 +570,7 @@ fn unsayable_numbers(node: &Node, findings: &mut Findings) {
 fn read_schema(folder: &Path, name: &str, contents: &mut Contents) -> Result<Value, String> {
     let text = bounded::read_named_text(folder, name, LARGEST_SCHEMA);
     let text = text.map_err(|error| error.to_string())?;
-    contents.add(text.as_bytes());
+    contents.add(&blake3::hash(text.as_bytes()));
     json::parse(&text, &json::Limits::default())
         .map(|parsed| parsed.value)
         .map_err(|error| error.to_string())

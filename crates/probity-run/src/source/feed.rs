@@ -338,6 +338,43 @@ mod tests {
         assert!(lanes.iter_mut().all(|it| next(it).is_none()));
     }
 
+    /// What a lane of a case that names a file of tools ends with, if the folder changes after it was checked.
+    fn end_after(change: impl FnOnce(&std::path::Path)) -> Option<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, tools) = (folder.path().join("cases.jsonl"), folder.path().join("tools.json"));
+        std::fs::write(&path, r#"{"id":"a","prompt":"p","tools":"tools.json"}"#).unwrap();
+        std::fs::write(&tools, r#"[{"name":"look"}]"#).unwrap();
+        let read = dataset::read(&[&path], &|_| Vec::new(), &mut |_: Item| {});
+        assert_eq!((read.cases, read.errors), (1, 0));
+        change(folder.path());
+        let mut files = DatasetFiles::default();
+        files.paths.push(path);
+        let cases = Cases { files, repeat: 1, contents: read.contents, ..Cases::default() };
+        let lane = vec![(cases, Done::default())];
+        let mut fed = feed(lane, Arc::new(Backend::nobody("b")), &RULES).remove(0);
+        std::iter::from_fn(|| fed.blocking_recv()).find_map(|it| match it {
+            Fed::Broken(why) => Some(why),
+            Fed::Case(..) | Fed::Known(_) => None,
+        })
+    }
+
+    #[test]
+    fn a_file_that_a_case_names_is_part_of_the_dataset() {
+        assert_eq!(end_after(|_| {}), None);
+        let rewritten = |name: &'static str, text: &'static str| {
+            end_after(move |folder| std::fs::write(folder.join(name), text).unwrap())
+        };
+        let gone = end_after(|folder| std::fs::remove_file(folder.join("tools.json")).unwrap());
+        for end in [
+            rewritten("tools.json", r#"[{"name":"take"}]"#),
+            rewritten("tools.json", "["),
+            gone,
+            rewritten("cases.jsonl", r#"{"id":"b","prompt":"p","tools":"tools.json"}"#),
+        ] {
+            assert_eq!(end.unwrap(), "the dataset changed while it was being run");
+        }
+    }
+
     #[test]
     fn a_variant_that_wants_no_more_cases_does_not_hold_up_the_others() {
         let folder = tempfile::tempdir().unwrap();
