@@ -58,6 +58,11 @@ impl CompiledAssertion {
         asks.contains(&self.kind) && self.weight > 0.0
     }
 
+    /// Whether a long reply takes next to no time.
+    pub(crate) fn is_quick(&self) -> bool {
+        self.transform.is_none() && self.check.is_quick()
+    }
+
     /// Whether it looks at nothing but a text.
     pub(crate) fn is_about_text(&self) -> bool {
         let test = &self.check.test;

@@ -71,6 +71,11 @@ impl Check {
         Ok(Self { reader, test })
     }
 
+    /// Whether a long reply takes next to no time: it is searched, counted or compared at most, and nothing in it is read.
+    pub(crate) fn is_quick(&self) -> bool {
+        !self.reader.extracts() && self.reader.normalizer().is_empty() && self.test.is_quick()
+    }
+
     /// Asks about a reply. `json` is what was read out of it, where the case wants JSON.
     pub(crate) fn check(&self, reply: &Reply<'_, '_>, json: Option<&Value>) -> Checked {
         let Answer { text, span, is_verbatim, extracted } = match self.reader.read(reply.text) {
@@ -301,6 +306,41 @@ impl Test {
             | Self::Levenshtein { .. }
             | Self::WordCount { .. }
             | Self::Script(_) => true,
+        }
+    }
+
+    fn is_quick(&self) -> bool {
+        match self {
+            Self::Equals { .. }
+            | Self::Contains { .. }
+            | Self::StartsWith(_)
+            | Self::IsRefusal
+            | Self::WordCount { .. }
+            | Self::FinishReason(_)
+            | Self::Latency(_)
+            | Self::Ttft(_)
+            | Self::Cost(_)
+            | Self::Guardrails
+            | Self::Judged { .. }
+            | Self::Selected(_)
+            | Self::Embedded(_)
+            | Self::Reranked { .. } => true,
+            Self::Set { members, .. } => members.iter().all(CompiledAssertion::is_quick),
+            Self::EqualsJson(_)
+            | Self::Json { .. }
+            | Self::Regex(_)
+            | Self::Command(_)
+            | Self::IsJson(_)
+            | Self::ContainsJson(_)
+            | Self::Markup(_)
+            | Self::Numbers(_)
+            | Self::Choices(_)
+            | Self::Similarity(_)
+            | Self::Levenshtein { .. }
+            | Self::Tools(_)
+            | Self::Perplexity(_)
+            | Self::Script(_)
+            | Self::Scorer(_) => false,
         }
     }
 

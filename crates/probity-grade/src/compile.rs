@@ -118,6 +118,20 @@ impl Expectation<'_> {
         }
     }
 
+    /// Whether a long reply is judged in next to no time: it is searched and compared at most, and nothing in it is parsed.
+    pub fn is_quick(&self) -> bool {
+        let is_searched = self.format.is_none()
+            && self.command.is_none()
+            && self.routing.is_none()
+            && self.transform.is_none()
+            && self.execution.is_none()
+            && self.rules.policies.is_empty();
+        is_searched
+            && self.comparison.iter().all(|it| it.check.is_quick())
+            && self.assertions.iter().all(CompiledAssertion::is_quick)
+            && self.turns.iter().all(Self::is_quick)
+    }
+
     /// The same, for a case that is about the choice of skills.
     #[must_use]
     pub fn with_routing(self, routing: RoutingExpectation) -> Self {

@@ -59,6 +59,11 @@ struct Found<R> {
 }
 
 impl Policies {
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Compiles policies, or says everything that is wrong with them.
     pub fn compile(configs: &[PolicyConfig], problems: &mut Vec<CriteriaProblem>) -> Option<Self> {
         let before = problems.len();

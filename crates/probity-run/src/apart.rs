@@ -8,9 +8,12 @@ use tokio::{
     task::block_in_place,
 };
 
-/// Texts up to this size are looked at on the spot, in bytes. That takes less than a millisecond, and to have others go on
-/// meanwhile wakes two threads.
-const SHORT: usize = 128 << 10;
+/// Texts up to this size are read or searched on the spot, in bytes: that takes less than a millisecond, and to have others go
+/// on meanwhile wakes two threads.
+const LONG: usize = 128 << 10;
+
+/// The same for what is parsed, matched or compared piece by piece.
+const SHORT: usize = 8 << 10;
 
 /// Does something that may take long. Where tasks are running, others go on meanwhile.
 pub(crate) fn apart<T>(work: impl FnOnce() -> T) -> T {
@@ -20,8 +23,16 @@ pub(crate) fn apart<T>(work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Does something with a text of so many bytes, which takes long if it is long.
+/// Reads or searches a text of so many bytes.
 pub(crate) fn apart_if_long<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
+    match bytes <= LONG {
+        true => work(),
+        false => apart(work),
+    }
+}
+
+/// Does more with a text of so many bytes, which may take long unless it is short.
+pub(crate) fn apart_unless_short<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
     match bytes <= SHORT {
         true => work(),
         false => apart(work),
@@ -45,7 +56,7 @@ mod tests {
         let judged = runtime().block_on(async {
             let judging = tokio::spawn(async move {
                 // It takes until another task has run on the only thread.
-                apart_if_long(SHORT + 1, || receiver.recv().unwrap())
+                apart_unless_short(SHORT + 1, || receiver.recv().unwrap())
             });
             tokio::spawn(async move { sender.send("done").unwrap() }).await.unwrap();
             judging.await.unwrap()

@@ -22,7 +22,12 @@ use probity_grade::{
 };
 use serde_json::Value;
 
-use crate::{apart::apart_if_long, backend::Reply, engine::Handle, source::Prepared};
+use crate::{
+    apart::{apart_if_long, apart_unless_short},
+    backend::Reply,
+    engine::Handle,
+    source::Prepared,
+};
 
 /// All that the calls of a case came to.
 #[derive(Debug, Default)]
@@ -79,7 +84,10 @@ pub(crate) fn classify_reply(
     with_result(case, handle, received, |expectation, result| {
         let told: usize = result.exchanges.iter().map(|it| it.reply.len()).sum();
         let length = result.raw_response.map_or(0, str::len) + told;
-        apart_if_long(length, || classify(expectation, result))
+        match expectation.is_quick() {
+            true => apart_if_long(length, || classify(expectation, result)),
+            false => apart_unless_short(length, || classify(expectation, result)),
+        }
     })
 }
 
