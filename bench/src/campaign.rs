@@ -230,6 +230,9 @@ impl Campaign {
         let skipped: u64 = tally.skipped.values().sum();
         // The short version is for any machine; who starts the long one wants to know.
         let tried_nothing = skipped == tally.shots && !options.short;
+        if tried_nothing {
+            println!("  nothing could be tried, which counts as a failure of a long campaign");
+        }
         tally.found.values().sum::<u64>() + u64::from(tried_nothing)
     }
 
