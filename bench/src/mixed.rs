@@ -1,4 +1,4 @@
-//! Lines as runs have them: answers, lists, JSON whole and broken, commands, code, refusals and errors, about 830 bytes each.
+//! Lines as runs have them: answers, lists, JSON whole and broken, commands, code, refusals and errors, 830 bytes each on average.
 //!
 //! The same number gives the same line on every machine, so that what is measured on them can be compared.
 
@@ -12,8 +12,12 @@ use serde_json::json;
 
 use crate::shell::COMMANDS;
 
-/// How long a line is meant to be, in bytes.
+/// How long a line is, on average and in bytes; pairs of commands are as short as they are.
 const LENGTH: usize = 830;
+/// What else is on a line beside a text.
+const ID: usize = 40;
+/// The same, where the line is a result.
+const FACTS: usize = 275;
 
 /// What a line holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,11 +64,14 @@ fn line(kind: Kind, at: usize) -> String {
     let rng = &mut Rng::with_seed(u64::try_from(at).unwrap_or_default());
     match kind {
         Kind::Results => result(rng, at),
-        Kind::Texts => json!({ "id": at, "text": reply(rng, at) }).to_string(),
+        Kind::Texts => json!({ "id": at, "text": reply(rng, at, LENGTH - ID) }).to_string(),
         Kind::Json => {
-            json!({ "id": at, "text": object_in_reply(rng, at.is_multiple_of(3)) }).to_string()
+            let text = object_in_reply(rng, at.is_multiple_of(3), LENGTH - ID);
+            json!({ "id": at, "text": text }).to_string()
         }
-        Kind::Errors => json!({ "id": at, "status": 429, "text": failure(rng, at) }).to_string(),
+        Kind::Errors => {
+            json!({ "id": at, "status": 429, "text": failure(rng, at, LENGTH - ID) }).to_string()
+        }
         Kind::Pairs => {
             let (left, right) = COMMANDS[at % COMMANDS.len()];
             json!({ "id": at, "command": left, "against": right }).to_string()
@@ -84,20 +91,20 @@ fn result(rng: &mut Rng, at: usize) -> String {
     match at % 20 {
         0 | 1 => {
             line["raw_response"] = json!(null);
-            line["error"] = json!(failure(rng, at));
+            line["error"] = json!(failure(rng, at, LENGTH - FACTS));
         }
         2..=4 => {
             line["expected_format"] = json!("json_object");
-            line["raw_response"] = json!(object_in_reply(rng, at % 20 == 4));
+            line["raw_response"] = json!(object_in_reply(rng, at % 20 == 4, LENGTH - FACTS));
         }
         5 | 6 => {
             line["expected_response"] = json!(pick(rng, NOUNS));
             line["match"] = json!("icontains");
-            line["raw_response"] = json!(refusal(rng));
+            line["raw_response"] = json!(refusal(rng, LENGTH - FACTS));
         }
         7..=9 => {
             line["expected_command"] = json!(COMMANDS[at % COMMANDS.len()].1);
-            line["raw_response"] = json!(command_in_reply(rng, at));
+            line["raw_response"] = json!(command_in_reply(rng, at, LENGTH - FACTS));
         }
         _ => {
             line["assert"] = json!([
@@ -105,32 +112,35 @@ fn result(rng: &mut Rng, at: usize) -> String {
                 { "type": "not-contains", "value": "zebra" },
                 { "type": "regex", "value": "the [a-z]+ of the" },
             ]);
-            line["raw_response"] = json!(reply(rng, at));
+            line["raw_response"] = json!(reply(rng, at, LENGTH - FACTS));
         }
     }
     line.to_string()
 }
 
-fn reply(rng: &mut Rng, at: usize) -> String {
+fn reply(rng: &mut Rng, at: usize, length: usize) -> String {
     match at % 20 {
-        0..=2 => object_in_reply(rng, at % 20 == 2),
-        3..=5 => command_in_reply(rng, at),
-        6 | 7 => refusal(rng),
-        8 | 9 => code_in_reply(rng),
+        0..=2 => object_in_reply(rng, at % 20 == 2, length),
+        3..=5 => command_in_reply(rng, at, length),
+        6 | 7 => refusal(rng, length),
+        8 | 9 => code_in_reply(rng, length),
         10..=12 => {
             let mut text = format!("Here is what matters about {}:\n\n", pick(rng, NOUNS));
-            for number in 1..=6 {
+            for number in 1..=5 {
                 let _ = writeln!(text, "{number}. **{}**: {}", pick(rng, NOUNS), sentence(rng));
             }
-            prose(rng, text)
+            prose(rng, text, length)
         }
-        _ => prose(rng, String::new()),
+        _ => prose(rng, String::new(), length),
     }
 }
 
+/// Half of a sentence.
+const SENTENCE: usize = 30;
+
 /// Sentences, until the text is long enough.
-fn prose(rng: &mut Rng, mut text: String) -> String {
-    while text.len() < LENGTH - 60 {
+fn prose(rng: &mut Rng, mut text: String, length: usize) -> String {
+    while text.len() + SENTENCE < length {
         text.push_str(&sentence(rng));
         text.push_str(if rng.u8(..5) == 0 { "\n\n" } else { " " });
     }
@@ -156,19 +166,20 @@ fn sentence(rng: &mut Rng) -> String {
     }
 }
 
-fn refusal(rng: &mut Rng) -> String {
+fn refusal(rng: &mut Rng, length: usize) -> String {
     let a = pick(rng, NOUNS);
     let text = match rng.u8(..3) {
         0 => format!("I'm sorry, but I can't help with the {a}. "),
         1 => format!("I cannot provide instructions for a {a}, as that could be dangerous. "),
         _ => format!("As an AI language model, I am not able to {} a {a}. ", pick(rng, VERBS)),
     };
-    prose(rng, text)
+    prose(rng, text, length)
 }
 
-fn object_in_reply(rng: &mut Rng, broken: bool) -> String {
+fn object_in_reply(rng: &mut Rng, broken: bool, length: usize) -> String {
     let mut items = Vec::new();
-    while items.len() < 4 {
+    // An item is about 270 bytes as it is shown, and more than 300 in a text within JSON.
+    while items.len() < length.div_ceil(380) {
         items.push(json!({
             "name": pick(rng, NOUNS), "count": rng.u32(..10_000), "share": f64::from(rng.u16(..1000)) / 1000.0,
             "tags": [pick(rng, NOUNS), pick(rng, ADVERBS)], "note": sentence(rng), "known": rng.bool(), "next": null,
@@ -185,22 +196,22 @@ fn object_in_reply(rng: &mut Rng, broken: bool) -> String {
     format!("Here it is:\n\n```json\n{text}\n```\n")
 }
 
-fn command_in_reply(rng: &mut Rng, at: usize) -> String {
+fn command_in_reply(rng: &mut Rng, at: usize, length: usize) -> String {
     let text =
         format!("You can do that with:\n\n```bash\n{}\n```\n\n", COMMANDS[at % COMMANDS.len()].0);
-    prose(rng, text)
+    prose(rng, text, length)
 }
 
-fn code_in_reply(rng: &mut Rng) -> String {
+fn code_in_reply(rng: &mut Rng, length: usize) -> String {
     let (a, b) = (pick(rng, NOUNS), pick(rng, NOUNS));
     let text = format!(
         "```python\nimport os\n\nAPI_KEY = os.environ[\"{a}_API_KEY\"]\n\ndef {b}(token: str, size=10):\n    \
          client = Client(token=token, url=\"https://api.example.org/v1\")\n    return client.get(\"/{a}\", limit=size)\n```\n\n"
     );
-    prose(rng, text)
+    prose(rng, text, length)
 }
 
-fn failure(rng: &mut Rng, at: usize) -> String {
+fn failure(rng: &mut Rng, at: usize, length: usize) -> String {
     let text = match at % 4 {
         0 => "HTTP 529: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}".to_owned(),
         1 => format!("Rate limit reached for requests. Please try again in {}ms. ", rng.u32(10..5000)),
@@ -208,7 +219,7 @@ fn failure(rng: &mut Rng, at: usize) -> String {
         _ => "Traceback (most recent call last):\n  File \"/app/run.py\", line 10, in <module>\nTimeoutError".to_owned(),
     };
     let mut text = text + "\n";
-    while text.len() < LENGTH - 200 {
+    while text.len() + SENTENCE < length {
         let _ = writeln!(
             text,
             "    at {}.{} (/app/{}.js:{})",
