@@ -229,6 +229,9 @@ pub fn read_bytes(
     intake.finish()
 }
 
+/// Bytes of a file that are read at once. All of the buffer is cleared before the first, which a short file should not cost much.
+const AT_ONCE: usize = 64 << 10;
+
 fn read_stream(
     stream: impl Read,
     format: Format,
@@ -239,8 +242,8 @@ fn read_stream(
         Format::Toml => whole(stream, intake, toml::read),
         Format::Json => whole(stream, intake, json::read),
         Format::Yaml => whole(stream, intake, yaml::read),
-        Format::Jsonl => jsonl::read(BufReader::with_capacity(256 << 10, stream), stop, intake),
-        Format::Csv => csv::read(BufReader::with_capacity(256 << 10, stream), intake),
+        Format::Jsonl => jsonl::read(BufReader::with_capacity(AT_ONCE, stream), stop, intake),
+        Format::Csv => csv::read(BufReader::with_capacity(AT_ONCE, stream), intake),
     }
 }
 

@@ -9,6 +9,8 @@ mod cache;
 mod id;
 mod lock;
 mod merge;
+#[cfg(target_os = "linux")]
+mod newborn;
 mod people;
 mod private;
 mod reader;
@@ -288,6 +290,17 @@ fn make_place(path: &Path) -> Result<(), StoreError> {
     // Why it cannot be made is told when it is opened.
     let _ = private::create(path);
     Ok(())
+}
+
+/// Makes a new store, and its folder. What is there stays as it is.
+fn make_store(path: &Path) -> Result<(), StoreError> {
+    make_folder(path)?;
+    #[cfg(target_os = "linux")]
+    if !path.exists() && newborn::make(path).is_ok() {
+        return Ok(());
+    }
+    // Otherwise SQLite makes it.
+    make_place(path)
 }
 
 /// Makes the folder of a store, and keeps what is in it out of version control.

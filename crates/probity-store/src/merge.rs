@@ -10,7 +10,7 @@ use probity_core::record::{Lane, LaneStatus, RunStatus};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 use crate::{
-    NewRun, Reader, RunRow, StoreError, browse, make_place, open,
+    NewRun, Reader, RunRow, StoreError, browse, make_store, open,
     people::RemarkColumn,
     recorder::variant,
     result::{
@@ -57,7 +57,7 @@ pub fn merge(
     missing: Option<&str>,
 ) -> Result<(), MergeError> {
     let lanes = merged_lanes(sources, missing)?;
-    make_place(target)?;
+    make_store(target)?;
     let mut connection = open(target)?;
     let schemas = attach(&connection, target, sources).map_err(StoreError::Write)?;
     let transaction = connection

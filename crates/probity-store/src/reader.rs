@@ -113,7 +113,12 @@ impl Reader {
         if !path.exists() {
             return Err(StoreError::Missing { path: path.to_owned() });
         }
-        Ok(Self { connection: open(path)?, path: path.to_owned(), is_immutable: false })
+        Ok(Self::of(open(path)?, path.to_owned()))
+    }
+
+    /// Reads what a connection is to.
+    pub(crate) fn of(connection: Connection, path: PathBuf) -> Self {
+        Self { connection, path, is_immutable: false }
     }
 
     /// Opens a store that is there for looking at it: nothing is written, and nobody who writes waits.

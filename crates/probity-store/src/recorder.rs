@@ -1,7 +1,7 @@
 //! The one writer of a run.
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, LazyLock},
     time::Duration,
 };
@@ -18,9 +18,9 @@ use probity_core::{
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 use crate::{
-    StoreError, browse,
+    Reader, StoreError, browse,
     lock::{Ledger, Lock},
-    make_place, open,
+    make_store, open,
     result::{
         Column, NewResult, json,
         parts::{AskedColumn, ScoreColumn, bind_asked, bind_score, insert_part},
@@ -56,6 +56,7 @@ pub struct NewRun {
 #[derive(Debug)]
 pub struct Recorder {
     connection: Connection,
+    path: PathBuf,
     run: i64,
     /// Rows of the lanes, by their place in `run-started`.
     lanes: Vec<i64>,
@@ -69,11 +70,11 @@ pub struct Recorder {
 impl Recorder {
     /// Begins a run.
     pub fn create(path: &Path, run: &NewRun) -> Result<Self, StoreError> {
-        make_place(path)?;
+        make_store(path)?;
         let connection = open_for_run(path)?;
         let lock = Lock::take(path, &run.run_id)?;
         let row = insert_run(&connection, run).map_err(StoreError::Write)?;
-        Ok(Self::new(connection, row, lock))
+        Ok(Self::new((connection, path), row, lock))
     }
 
     /// Goes on with a run.
@@ -91,12 +92,20 @@ impl Recorder {
                 params![RunStatus::Running.as_str(), row],
             )
             .map_err(StoreError::Write)?;
-        Ok(Self::new(connection, row, lock))
+        Ok(Self::new((connection, path), row, lock))
     }
 
-    fn new(connection: Connection, run: i64, lock: Lock) -> Self {
+    fn new((connection, path): (Connection, &Path), run: i64, lock: Lock) -> Self {
         connection.set_prepared_statement_cache_capacity(64);
-        Self { connection, run, lanes: Vec::new(), last_system: None, lock, is_whole: false }
+        Self {
+            connection,
+            path: path.to_owned(),
+            run,
+            lanes: Vec::new(),
+            last_system: None,
+            lock,
+            is_whole: false,
+        }
     }
 
     /// Whether a lane has results that were marked stale before.
@@ -268,12 +277,16 @@ impl Recorder {
 
     /// Ends the work on the run. If it was not recorded to its end, what was counted stays, for whoever goes on with it.
     pub fn close(self) {
-        let Self { connection, lock, is_whole, .. } = self;
-        // A write-ahead log that could not be folded in is read by the next who opens it.
-        let _ = connection.close();
+        drop(self.into_reader());
+    }
+
+    /// Ends the work on the run, and reads the store from now on.
+    pub fn into_reader(self) -> Reader {
+        let Self { connection, lock, is_whole, path, .. } = self;
         if is_whole {
             lock.release();
         }
+        Reader::of(connection, path)
     }
 }
 
@@ -300,7 +313,7 @@ fn open_for_run(path: &Path) -> Result<Connection, StoreError> {
 
 /// Writes a run that is already over, with all its events. It is there as a whole, or not at all.
 pub fn record_whole(path: &Path, run: &NewRun, events: &[Stamped]) -> Result<(), StoreError> {
-    make_place(path)?;
+    make_store(path)?;
     let mut connection = open(path)?;
     let transaction = begin(&mut connection)?;
     let write = || {
@@ -349,9 +362,13 @@ impl Writer<'_> {
     fn write(&mut self, at_ms: i64, event: &Event) -> rusqlite::Result<()> {
         match event {
             Event::RunStarted { lanes, .. } => {
-                self.transaction
-                    .execute("UPDATE lanes SET retired = 1 WHERE run = ?", [self.run])?;
                 *self.lanes = lanes.iter().map(|lane| self.lane(lane)).collect::<Result<_, _>>()?;
+                // Lanes that the suite no longer has.
+                self.transaction.execute(
+                    "UPDATE lanes SET retired = 1
+                     WHERE run = ? AND retired = 0 AND id NOT IN (SELECT value FROM json_each(?))",
+                    params![self.run, json(&*self.lanes)],
+                )?;
                 Ok(())
             }
             Event::CaseFinished { lane, record } => self.case(self.lanes[*lane], record),
@@ -410,6 +427,20 @@ impl Writer<'_> {
     /// The row of a lane; what is known of it may have changed since an earlier session.
     fn lane(&self, lane: &Lane) -> rusqlite::Result<i64> {
         let info = json(lane);
+        // Mostly it is there as it is to be, and nothing has to reach the disk.
+        let ready = self
+            .transaction
+            .prepare_cached(&format!(
+                "SELECT id FROM lanes WHERE {IS_LANE} AND info = ?5 AND status IS NULL AND retired = 0"
+            ))?
+            .query_row(
+                params![self.run, lane.runner, variant(lane), lane.backend, info],
+                |row| row.get(0),
+            )
+            .optional()?;
+        if let Some(row) = ready {
+            return Ok(row);
+        }
         self.transaction.query_row(
             "INSERT INTO lanes (run, runner, variant, backend, info) VALUES (?1, ?2, ?3, ?4, ?5)
              ON CONFLICT (run, runner, variant, backend)

@@ -449,21 +449,19 @@ impl Context<'_> {
         // Nobody ends the loop but itself.
         let outcome = outcome.unwrap_or_else(|error| resume_unwind(error.into_panic()));
         let written = pump.join().unwrap_or_else(|_| Err(Failure::new("the recorder failed")));
-        // Whoever leaves the store last folds its log in, so that is done once, after the report. The recorder leaves it before
-        // anything else happens: a late Ctrl-C ends the process below.
-        let reader = Reader::open(store);
-        let written = written.map(Recorder::close);
+        // The run is given up before anything else happens: a late Ctrl-C ends the process below.
+        let written = written.map(Recorder::into_reader);
         work.end(outcome.is_ok() && written.is_ok());
         let is_stopped = |it: &LaneStatus| matches!(it, LaneStatus::Interrupted);
         let went_on = outcome.as_ref().is_ok_and(|it| !it.lanes.iter().any(is_stopped));
         signals::run_is_over(went_on && written.is_ok());
         let used = outcome.as_ref().map_or_else(|error| error.used, |outcome| outcome.used);
         (porcelain.total_calls, porcelain.cost_usd) = (used.calls, used.cost_usd);
-        written.map_err(|failure| failure.exit(Exit::Aborted))?;
+        let reader = written.map_err(|failure| failure.exit(Exit::Aborted))?;
         let outcome = outcome.map_err(|error| {
             Failure::new("the run was aborted").because(error).exit(Exit::Aborted)
         })?;
-        Ok((outcome, reader.map_err(|error| Failure::from(error).exit(Exit::Aborted))?))
+        Ok((outcome, reader))
     }
 
     /// Shows what the records say, and decides the exit code by them.
