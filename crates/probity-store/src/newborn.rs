@@ -1,7 +1,8 @@
 //! New stores, which are there whole or not at all.
 //!
-//! SQLite would write a new store twice, first into its log, and force five files and folders to the disk meanwhile. Nobody can
-//! see this one before it has a name, so it is made in memory, and written once to a file that has none yet.
+//! SQLite would make a new store from its statements, write it twice, first into its log, and force five files and folders to the
+//! disk meanwhile. That is a third of a run of one case. So an empty store is part of the program: it is written once, to a file
+//! that has no name yet.
 
 use std::{
     fs::File,
@@ -10,14 +11,17 @@ use std::{
     path::Path,
 };
 
-use rusqlite::{Connection, MAIN_DB};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 
-use crate::{PAGE_BYTES, schema};
+use crate::PAGE_BYTES;
 
-/// Where the header of a database says whether it has a log, and what it says then.
-const LOG_PLACE: std::ops::Range<usize> = 18..20;
-const HAS_LOG: u8 = 2;
+/// An empty store: its first page, and then how each of the others begins, which have nothing else.
+///
+/// A test holds it to what SQLite makes, and writes it anew with `PROBITY_STORE=update`.
+const EMPTY: &[u8] = include_bytes!("schema/newest.pages");
+
+/// Bytes of an empty page that are not zero.
+const BEGINNING: usize = 8;
 
 /// Makes a new store that only its owner may read. It fails if something is there already, and where no file can be without a name.
 pub(crate) fn make(path: &Path) -> io::Result<()> {
@@ -25,68 +29,73 @@ pub(crate) fn make(path: &Path) -> io::Result<()> {
     // It is gone if this process ends before the last line.
     let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(folder, flags, Mode::RUSR | Mode::WUSR)?);
-    let store = empty_store(path).map_err(io::Error::other)?;
-    file.set_len(store.len() as u64)?;
-    let mut place = 0;
-    for page in store.chunks(PAGE_BYTES as usize) {
-        // Most pages are empty but for their first bytes.
-        let used = page.iter().rposition(|it| *it != 0).map_or(0, |last| last + 1);
-        file.write_all_at(&page[..used], place)?;
-        place += page.len() as u64;
+    let (first, others) = EMPTY.split_at(PAGE_BYTES as usize);
+    let mut length = first.len() as u64;
+    file.write_all_at(first, 0)?;
+    for beginning in others.chunks(BEGINNING) {
+        file.write_all_at(beginning, length)?;
+        length += u64::from(PAGE_BYTES);
     }
+    file.set_len(length)?;
     file.sync_all()?;
     let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
     rustix::fs::linkat(CWD, unnamed, CWD, path, AtFlags::SYMLINK_FOLLOW)?;
     Ok(())
 }
 
-/// The bytes of a store without runs.
-fn empty_store(path: &Path) -> Result<Vec<u8>, Box<dyn std::error::Error + Send + Sync>> {
-    let mut connection = Connection::open_in_memory()?;
-    connection.pragma_update(None, "page_size", PAGE_BYTES)?;
-    schema::migrate(&connection, path)?;
-    let mut store = connection.serialize(MAIN_DB)?.to_vec();
-    if let Some(place) = store.get_mut(LOG_PLACE) {
-        place.fill(HAS_LOG);
-    }
-    Ok(store)
-}
-
 #[cfg(test)]
 mod tests {
-    use std::{fs, os::unix::fs::PermissionsExt as _};
+    use std::{env, fs, ops::Range, os::unix::fs::PermissionsExt as _};
+
+    use rusqlite::{Connection, MAIN_DB};
 
     use super::*;
-    use crate::{open, private};
+    use crate::{open, schema};
 
-    /// Everything that a database is made of.
-    fn contents(path: &Path) -> Vec<(String, Option<String>)> {
-        let connection = open(path).unwrap();
-        let mut names = vec!["page_size", "journal_mode", "user_version", "application_id"];
-        names.push("integrity_check");
-        let pragma = |name: &str| {
-            let value: rusqlite::types::Value =
-                connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get(0)).unwrap();
-            (name.to_owned(), Some(format!("{value:?}")))
-        };
-        let mut all: Vec<_> = names.into_iter().map(pragma).collect();
-        let sql = "SELECT name, sql FROM sqlite_schema ORDER BY name";
-        let mut rows = connection.prepare(sql).unwrap();
-        let rows = rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
-        all.extend(rows.map(Result::unwrap));
-        all
+    /// Where the header of a database says whether it has a log, and what it says then.
+    const LOG_PLACE: Range<usize> = 18..20;
+    const HAS_LOG: u8 = 2;
+
+    /// An empty store, as SQLite makes it.
+    fn made_by_sqlite() -> Vec<u8> {
+        let mut connection = Connection::open_in_memory().unwrap();
+        connection.pragma_update(None, "page_size", PAGE_BYTES).unwrap();
+        schema::migrate(&connection, Path::new("memory")).unwrap();
+        let mut store = connection.serialize(MAIN_DB).unwrap().to_vec();
+        store[LOG_PLACE].fill(HAS_LOG);
+        store
     }
 
     #[test]
-    fn a_store_that_is_made_at_once_is_the_one_that_sqlite_makes() {
+    fn a_new_store_is_what_sqlite_makes() {
+        let expected = made_by_sqlite();
+        if env::var("PROBITY_STORE").is_ok_and(|it| it == "update") {
+            let (first, others) = expected.split_at(PAGE_BYTES as usize);
+            let beginnings = others.chunks(PAGE_BYTES as usize).flat_map(|it| &it[..BEGINNING]);
+            let pages: Vec<u8> = first.iter().chain(beginnings).copied().collect();
+            let place = concat!(env!("CARGO_MANIFEST_DIR"), "/src/schema/newest.pages");
+            return fs::write(place, pages).unwrap();
+        }
         let folder = tempfile::tempdir().unwrap();
-        let [whole, step_by_step] = ["a.db", "b.db"].map(|it| folder.path().join(it));
-        make(&whole).unwrap();
-        private::create(&step_by_step).unwrap();
-        let contents_of_whole = contents(&whole);
-        assert!(contents_of_whole.len() > 15);
-        assert_eq!(contents_of_whole, contents(&step_by_step));
-        assert_eq!(fs::metadata(&whole).unwrap().permissions().mode() & 0o777, 0o600);
+        let path = folder.path().join("a.db");
+        make(&path).unwrap();
+        assert!(fs::read(&path).unwrap() == expected, "see EMPTY");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_new_store_can_be_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.db");
+        make(&path).unwrap();
+        let connection = open(&path).unwrap();
+        let check = |name: &str, expected: &str| {
+            let read = |row: &rusqlite::Row<'_>| row.get::<_, rusqlite::types::Value>(0);
+            let value = connection.query_row(&format!("PRAGMA {name}"), [], read).unwrap();
+            assert_eq!(format!("{value:?}"), expected, "{name}");
+        };
+        check("integrity_check", "Text(\"ok\")");
+        check("journal_mode", "Text(\"wal\")");
     }
 
     #[test]

@@ -49,11 +49,18 @@ struct Phrase {
 
 impl Phrases {
     /// Compiles phrases, given with the rule each belongs to.
-    pub(super) fn compile<'p>(
-        phrases: impl Iterator<Item = (usize, &'p str)>,
+    pub(super) fn compile(
+        phrases: impl Iterator<Item = (usize, impl Into<String>)>,
     ) -> Result<Self, String> {
         let mut compiled = Vec::new();
         for (owner, written) in phrases {
+            let written: String = written.into();
+            let is_plain = |it: u8| it.is_ascii() && !it.is_ascii_uppercase() && it != b'*';
+            if written.bytes().all(is_plain) && !written.is_empty() && written.trim() == written {
+                let whole = (written.starts_with(is_word), written.ends_with(is_word));
+                compiled.push(Phrase { owner, beginning: written, rest: Vec::new(), whole });
+                continue;
+            }
             let lower = written.to_lowercase();
             let mut parts = lower.split('*').map(str::trim).filter(|part| !part.is_empty());
             let Some(beginning) = parts.next() else {
@@ -126,9 +133,13 @@ impl Phrases {
         admits: impl Fn(usize) -> bool,
     ) -> Option<(usize, Range<usize>)> {
         let mut best: Option<(usize, usize, Range<usize>)> = None;
+        let pairs = Pairs::of(text);
         for phrase in &self.all {
             let beaten = |it: &(usize, usize, Range<usize>)| it.0 < phrase.owner;
-            if best.as_ref().is_some_and(beaten) || !admits(phrase.owner) {
+            if !pairs.may_have(&phrase.beginning)
+                || best.as_ref().is_some_and(beaten)
+                || !admits(phrase.owner)
+            {
                 continue;
             }
             let found = starts_of(&phrase.beginning, text)
@@ -143,6 +154,32 @@ impl Phrases {
             }
         }
         best.map(|(owner, _, place)| (owner, place))
+    }
+}
+
+/// Which pairs of bytes follow each other in a text: most phrases have one that it lacks, and need not be looked for.
+struct Pairs([u64; Self::WORDS]);
+
+impl Pairs {
+    const WORDS: usize = 64;
+
+    fn of(text: &str) -> Self {
+        let mut pairs = Self([0; Self::WORDS]);
+        for (word, bit) in Self::places(text) {
+            pairs.0[word] |= bit;
+        }
+        pairs
+    }
+
+    /// Whether a part of a text may be there.
+    fn may_have(&self, part: &str) -> bool {
+        Self::places(part).all(|(word, bit)| self.0[word] & bit != 0)
+    }
+
+    /// The word and the bit of each pair. The low six bits of two bytes tell letters apart.
+    fn places(text: &str) -> impl Iterator<Item = (usize, u64)> {
+        let pair = |it: &[u8; 2]| (usize::from(it[0]) % Self::WORDS, 1 << (it[1] % 64));
+        text.as_bytes().array_windows().map(pair)
     }
 }
 

@@ -171,10 +171,7 @@ impl RuleFile {
 
     fn compile(file: FileText) -> Result<Self, String> {
         let FileText { habits, rules: texts } = file;
-        let phrases = texts.iter().enumerate();
-        let phrases =
-            phrases.flat_map(|(at, rule)| rule.any.iter().map(move |words| (at, words.as_str())));
-        let phrases = Phrases::compile(phrases)?;
+        let mut phrases = Vec::new();
         let mut rules = Vec::with_capacity(texts.len());
         let mut wordless = Vec::new();
         for RuleText { kind, permanent, firm, plain, any, status, exit } in texts {
@@ -187,8 +184,10 @@ impl RuleFile {
             if any.is_empty() {
                 wordless.push(rules.len());
             }
+            phrases.extend(any.into_iter().map(|words| (rules.len(), words)));
             rules.push(Rule { kind, permanent, firm, plain, status, exit });
         }
+        let phrases = Phrases::compile(phrases.into_iter())?;
         Ok(Self { habits, rules, phrases, wordless })
     }
 
