@@ -215,8 +215,14 @@ fn handle<'j, J: Job>(job: &'j J, worker: &mut J::Worker<'j>, chunk: &Chunk) -> 
         return done;
     }
     done.output.reserve(chunk.bytes.len() + chunk.bytes.len() / 2);
-    for (at, bytes) in chunk.bytes.split(|byte| *byte == b'\n').enumerate() {
-        let number = chunk.first_line + at;
+    let mut rest = Some(chunk.bytes.as_slice());
+    for number in chunk.first_line.. {
+        let Some(bytes) = rest else { break };
+        let (bytes, later) = match memchr::memchr(b'\n', bytes) {
+            Some(end) => (&bytes[..end], Some(&bytes[end + 1..])),
+            None => (bytes, None),
+        };
+        rest = later;
         let bytes = match number {
             1 => bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes),
             _ => bytes,

@@ -1,7 +1,7 @@
 //! How many calls a backend may have in flight.
 //!
 //! The limit begins low, grows by a few with each success until the first sign of too
-//! much (which makes four times of it each round), and grows gently after that. A burst of refusals
+//! much (which makes sixteen times of it each round), and grows gently after that. A burst of refusals
 //! cuts it once: calls that were begun before the last cut say nothing about the limit
 //! that holds now. Until its first success, and after a case that ended in an error until the
 //! next one, a backend gets no more cases than it takes to find out that it is hopeless, and
@@ -18,9 +18,9 @@ use crate::retry;
 const FIRST: u64 = 8;
 /// A limit that was found again and again is tried out this many times more rarely.
 const MOST_PATIENT: f64 = 64.0;
-/// By how much the limit grows with each success until it is cut: it is four times as high after a round. Doubling takes
-/// nine rounds to a thousand calls in flight, which is longer than many runs take.
-const RISE: f64 = 3.0;
+/// By how much the limit grows with each success until it is cut: it is sixteen times as high after a round. Doubling takes
+/// nine rounds to a thousand calls in flight, which is longer than many runs take; this takes three.
+const RISE: f64 = 15.0;
 /// What is left of the limit after a burst of refusals.
 const CUT: f64 = 0.7;
 /// By how much the limit grows in a round once it has been cut.

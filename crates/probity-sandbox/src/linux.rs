@@ -16,7 +16,7 @@ mod load;
 mod memory;
 mod others;
 mod supervisor;
-mod sys;
+pub(crate) mod sys;
 mod wall;
 mod way_out;
 

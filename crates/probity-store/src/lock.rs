@@ -8,7 +8,7 @@
 
 use std::{
     fs::{self, File, TryLockError},
-    io::{self, Read as _},
+    io::{self, Read as _, Write as _},
     os::unix::fs::FileExt as _,
     path::{Path, PathBuf},
 };
@@ -68,11 +68,11 @@ impl Lock {
     /// Writes counts down for lanes, each with what it has had.
     pub(crate) fn ledger(&self, lanes: &[(&Lane, u64)]) -> Result<Ledger, StoreError> {
         let names: Vec<Vec<&str>> = lanes.iter().map(|(lane, _)| names(lane.key())).collect();
-        let mut text: String = lanes.iter().map(|(_, calls)| line(*calls)).collect();
-        text.push_str(&json(&names));
+        let mut text: Vec<u8> = lanes.iter().flat_map(|(_, calls)| line(*calls)).collect();
+        text.extend_from_slice(json(&names).as_bytes());
         let write = || {
             self.file.set_len(0)?;
-            self.file.write_all_at(text.as_bytes(), 0)?;
+            self.file.write_all_at(&text, 0)?;
             self.file.try_clone()
         };
         let file =
@@ -92,7 +92,7 @@ impl Ledger {
     /// So many calls of a lane have begun in this session.
     pub fn begun(&mut self, lane: usize, calls: u64) -> io::Result<()> {
         let all = self.before[lane].saturating_add(calls);
-        self.file.write_all_at(line(all).as_bytes(), (lane * LINE) as u64)
+        self.file.write_all_at(&line(all), (lane * LINE) as u64)
     }
 }
 
@@ -102,8 +102,13 @@ fn names(lane: LaneKey<'_>) -> Vec<&str> {
     [runner, backend].into_iter().chain(variant).collect()
 }
 
-fn line(calls: u64) -> String {
-    format!("{calls:<width$}\n", width = LINE - 1)
+/// A count, and blanks up to the end of the line.
+fn line(calls: u64) -> [u8; LINE] {
+    let mut line = [b' '; LINE];
+    line[LINE - 1] = b'\n';
+    // The largest count has 20 digits.
+    let _ = write!(&mut line[..LINE - 1], "{calls}");
+    line
 }
 
 /// What a file says, unless the process was killed while it made it, before any call.
@@ -144,7 +149,8 @@ mod tests {
         };
         let (plain, varied) = (["r \n\"", "a"], ["r \n\"", "a", "terse"]);
         let names = json(&[&plain[..], &varied]);
-        let text = format!("{}{}{names}", line(u64::MAX), line(7));
+        let lines = [line(u64::MAX), line(7)].concat();
+        let text = String::from_utf8(lines).unwrap() + &names;
         assert_eq!(text.find(&names), Some(2 * LINE));
         assert_eq!(read(&text), Some(vec![begun(&plain, u64::MAX), begun(&varied, 7)]));
         for end in 0..text.len() {

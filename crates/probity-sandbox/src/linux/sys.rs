@@ -1,4 +1,4 @@
-//! The few calls of the kernel that have no safe wrapper. All `unsafe` of the program is here.
+//! The few calls of the kernel and of the C library that have no safe wrapper. All `unsafe` of the program is here.
 
 use std::{
     ffi::{CStr, CString},
@@ -47,6 +47,27 @@ pub(super) fn fork(namespaces: libc::c_int) -> io::Result<Side> {
         }
     }
 }
+
+/// Has all threads share one heap, which keeps what was freed of long texts for the next ones.
+#[cfg(target_env = "gnu")]
+#[expect(unsafe_code, reason = "no safe wrapper: they are a matter of the C library alone")]
+pub(crate) fn share_heap() {
+    for (what, value) in [
+        (libc::M_ARENA_MAX, 1),
+        (libc::M_MMAP_THRESHOLD, LARGEST_IN_HEAP),
+        (libc::M_TRIM_THRESHOLD, MOST_UNUSED),
+    ] {
+        // SAFETY: it takes two numbers, and changes how memory is handed out later, under the lock of the heap.
+        unsafe { libc::mallopt(what, value) };
+    }
+}
+
+/// Texts beyond this are given back to the kernel at once, in bytes.
+#[cfg(target_env = "gnu")]
+const LARGEST_IN_HEAP: libc::c_int = 4 << 20;
+/// What the heap may keep at its end that nobody uses, in bytes.
+#[cfg(target_env = "gnu")]
+const MOST_UNUSED: libc::c_int = 32 << 20;
 
 /// Leaves for namespaces of its own.
 #[expect(

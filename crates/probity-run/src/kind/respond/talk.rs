@@ -1,6 +1,6 @@
 //! A conversation with the model: the turns of the user, and scripted answers of tools.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use probity_core::{
     conversation::ConversationSpec,
@@ -43,7 +43,8 @@ enum Turned {
 impl Talk<'_> {
     /// Asks turn after turn, and returns the last reply.
     pub(super) async fn hold(&self, handle: &mut Handle) -> Result<Reply, Unanswered> {
-        let mut request = self.case.request.clone();
+        // Most cases ask once what they have.
+        let mut request = Cow::Borrowed(&self.case.request);
         let mut further = self.further.iter();
         let mut turn = 1;
         let last = loop {
@@ -54,14 +55,14 @@ impl Talk<'_> {
             if further.len() == 0 && self.user.is_none() {
                 break reply;
             }
-            request.messages.push(message_of(&reply));
+            request.to_mut().messages.push(message_of(&reply));
             let user = match further.next() {
                 Some(user) => Some(user.clone()),
                 None => Box::pin(self.simulate(&request, turn, handle)).await?,
             };
             let Some(user) = user else { break reply };
-            request.messages.push(user);
-            request.tool_choice.clone_from(&self.case.request.tool_choice);
+            request.to_mut().messages.push(user);
+            request.to_mut().tool_choice.clone_from(&self.case.request.tool_choice);
             turn += 1;
         };
         handle.sum_latencies();
@@ -103,7 +104,7 @@ impl Talk<'_> {
     /// Asks until the model calls no more tools, or as often as it may be asked.
     async fn take_turn(
         &self,
-        request: &mut Request,
+        request: &mut Cow<'_, Request>,
         turn: u32,
         handle: &mut Handle,
     ) -> Result<Turned, Unanswered> {
@@ -130,6 +131,7 @@ impl Talk<'_> {
             }
             let results = reply.tool_calls.iter().map(|it| Part::ToolResult(self.result_of(it)));
             let results = Message { role: Role::Tool, content: results.collect() };
+            let request = request.to_mut();
             request.messages.push(message_of(&reply));
             request.messages.push(results);
             // A call that is forced is forced once, or there would be no end of it.
