@@ -67,6 +67,10 @@ mod tests {
     }
 
     #[test]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "how somebody says that it should be written anew"
+    )]
     fn a_new_store_is_what_sqlite_makes() {
         let expected = made_by_sqlite();
         if env::var("PROBITY_STORE").is_ok_and(|it| it == "update") {
