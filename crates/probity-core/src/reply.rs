@@ -97,6 +97,14 @@ impl Reply {
         }
     }
 
+    /// The same, taken out of the reply.
+    pub fn take_answer(&mut self) -> String {
+        match self.answer() {
+            Cow::Borrowed(_) => std::mem::take(&mut self.text),
+            Cow::Owned(answer) => answer,
+        }
+    }
+
     /// Whether its text has nothing that could be seen.
     pub fn is_blank(&self) -> bool {
         self.text.chars().all(is_invisible)

@@ -196,15 +196,15 @@ fn with_result<T>(
 /// Makes the record of a case.
 pub(crate) fn record(
     case: Box<Prepared>,
-    reply: Option<Reply>,
+    mut reply: Option<Reply>,
     error: Option<CallError>,
     classification: Classification,
     account: Account,
 ) -> CaseRecord {
     let verdict = case.expectation.verdict(&classification);
     let Account { spent, asked } = account;
-    let text = reply.as_ref().map(|reply| reply.answer().into_owned());
     let tokens_per_second = reply.as_ref().and_then(Reply::tokens_per_second);
+    let text = reply.as_mut().map(|reply| reply.take_answer());
     let Reply { reasoning, stop_reason, model, source, first_token, .. } =
         reply.unwrap_or_default();
     CaseRecord {

@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_limit_rises_fourfold_until_it_reaches_the_most() {
+    async fn the_limit_rises_sixteenfold_until_it_reaches_the_most() {
         let now = Instant::now();
         let mut pacer = Pacer::new(64, Some(3), MOST);
         let mut limits = vec![pacer.limit()];
@@ -264,7 +264,7 @@ mod tests {
             round(&mut pacer, now);
             limits.push(pacer.limit());
         }
-        assert_eq!(limits, [3, 12, 48, 64, 64]);
+        assert_eq!(limits, [3, 48, 64, 64, 64]);
     }
 
     #[tokio::test(start_paused = true)]

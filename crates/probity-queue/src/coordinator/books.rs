@@ -358,6 +358,11 @@ impl Books {
         crew
     }
 
+    /// Whether any call has no result yet.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty() || !self.adopted.is_empty()
+    }
+
     /// Who has calls waiting, since when the oldest does.
     pub(super) fn waiting(&self) -> BTreeMap<Who, Instant> {
         let mut all: BTreeMap<Who, Instant> = BTreeMap::new();

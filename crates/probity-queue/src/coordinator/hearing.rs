@@ -12,7 +12,11 @@ use futures_util::StreamExt as _;
 use probity_core::crew::Crew;
 use probity_run::carrier::{CallId, News, Who};
 use serde::Deserialize;
-use tokio::{sync::mpsc, task::AbortHandle, time::interval};
+use tokio::{
+    sync::{mpsc, watch},
+    task::{AbortHandle, JoinHandle},
+    time::interval,
+};
 
 use super::{
     Core, LinkError,
@@ -197,6 +201,7 @@ impl Core {
             let mut is_told = false;
             let mut unserved: BTreeSet<Who> = BTreeSet::new();
             let (mut seen, mut seen_at) = (Crew::default(), None);
+            let mut silence = Silence::new(self.books().changed());
             loop {
                 looks.tick().await;
                 let now = Instant::now();
@@ -221,6 +226,8 @@ impl Core {
                     }
                 }
                 if down_since.is_none() {
+                    let is_waiting = self.books().is_waiting();
+                    silence.look(&self, now, is_waiting);
                     self.books().forget_silent(now);
                     self.give_up_exhausted(now);
                     self.look_for_workers(now, &mut unserved);
@@ -282,6 +289,41 @@ impl Core {
     fn tell(&self, news: News) {
         // A run that is over wants no news.
         let _ = self.news.send(news);
+    }
+}
+
+/// How long no result has come.
+///
+/// A result that was on its way to us when one server of several was lost does not come again by itself, and our own connection,
+/// which is to another one, does not notice. So whoever waits for results, and hears of none for long, has them sent again.
+struct Silence {
+    results: watch::Receiver<u64>,
+    since: Instant,
+    asking: Option<JoinHandle<()>>,
+}
+
+impl Silence {
+    fn new(results: watch::Receiver<u64>) -> Self {
+        Self { results, since: Instant::now(), asking: None }
+    }
+
+    fn look(&mut self, core: &Arc<Core>, now: Instant, is_waiting: bool) {
+        // Nobody tells of results any more when the run is over.
+        if !is_waiting || self.results.has_changed().unwrap_or(false) {
+            self.results.mark_unchanged();
+            self.since = now;
+            return;
+        }
+        let is_asking = self.asking.as_ref().is_some_and(|it| !it.is_finished());
+        if is_asking || now - self.since < core.setup.ack_wait {
+            return;
+        }
+        self.since = now;
+        let core = core.clone();
+        self.asking = Some(tokio::spawn(async move {
+            // What cannot be had now is asked for again after another silence.
+            let _ = core.hear_anew().await;
+        }));
     }
 }
 

@@ -45,6 +45,27 @@ fn a_call_whose_worker_is_killed_goes_to_another_and_both_are_recorded() {
 }
 
 #[test]
+fn results_that_nobody_delivers_any_more_are_asked_for() {
+    let server = slow(300);
+    let nats = Nats::start();
+    let project = project(40, &server, "");
+    let _worker = Worker::start(&nats.url(), "w", &["-j", "2"]);
+    let words =
+        ["-j", "4", "--workers", &nats.url(), "--ack-wait", "1s", "--events", "events.jsonl"];
+    let going = Going::start(&project, &words);
+    assert!(server.wait_until(|seen| seen.asked >= 6, PATIENCE), "{}", project.read("err"));
+    let events = project.read("events.jsonl");
+    let begun: Value = serde_json::from_str(events.lines().next().unwrap()).unwrap();
+    let run = begun["data"]["run_id"].as_str().unwrap();
+    // As if the server were lost that had them on their way.
+    let deleted = nats.request(&format!("$JS.API.CONSUMER.DELETE.probity_results.{run}"));
+    assert!(deleted.contains("\"success\":true"), "{deleted}");
+    let printed = going.ended(&project);
+    assert!(printed.contains("N_CASES=40\n") && printed.contains("TOTAL_CALLS=40\n"), "{printed}");
+    assert_eq!(server.seen().asked, 40);
+}
+
+#[test]
 fn a_call_that_kills_every_worker_ends_as_an_error_of_its_case() {
     let nats = Nats::start();
     let suite = "version = \"1\"\n[backends.poison]\nkind = \"command\"\n\

@@ -105,6 +105,20 @@ impl Nats {
         format!("nats://127.0.0.1:{}", self.port)
     }
 
+    /// What the server answers to a request without a body.
+    pub(crate) fn request(&self, subject: &str) -> String {
+        let stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let asked = format!(
+            "CONNECT {{\"verbose\":false}}\r\nSUB answer 1\r\nPUB {subject} answer 0\r\n\r\n"
+        );
+        (&stream).write_all(asked.as_bytes()).unwrap();
+        let mut lines = BufReader::new(stream).lines();
+        let mut line = || lines.next().unwrap().unwrap();
+        while !line().starts_with("MSG ") {}
+        line()
+    }
+
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.path("log")).unwrap_or_default()
     }
