@@ -177,7 +177,7 @@ pub struct Metrics {
     pub estimated: u64,
     /// Dollars, as far as prices are known.
     pub cost_usd: f64,
-    /// Results that have a price.
+    /// Results that have a price, and one more where calls without a result cost something.
     pub priced: u64,
     /// Answered by the cache.
     pub cached: u64,
@@ -228,6 +228,7 @@ impl Metrics {
         self.input_tokens += usage.input_tokens.unwrap_or(0);
         self.output_tokens += usage.output_tokens.unwrap_or(0);
         self.cost_usd += cost_usd;
+        self.priced += u64::from(cost_usd > 0.0);
     }
 
     /// The figures that are derived from these, in the order of the suite.

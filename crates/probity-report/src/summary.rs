@@ -98,7 +98,8 @@ fn runner(report: &LaneReport) -> Value {
             | LaneStatus::GaveUp { reason }
             | LaneStatus::Broken { reason },
         ) => (Some(reason.as_str()), None),
-        Some(LaneStatus::Complete | LaneStatus::Interrupted) | None => (None, None),
+        Some(LaneStatus::Interrupted) => (Some("interrupted"), None),
+        Some(LaneStatus::Complete) | None => (None, None),
     };
     json!({
         "runner": lane.runner,

@@ -38,6 +38,15 @@ fn fold(judging: &Judging, outcomes: Vec<ResultFacts>) -> Metrics {
     fold.finish()
 }
 
+#[test]
+fn what_was_cut_off_has_a_price_where_no_result_has_one() {
+    let mut metrics = fold(&Judging::default(), vec![outcome("a", 0, Verdict::Pass)]);
+    metrics.add_spent(Spent { calls: 1, usage: Usage::default(), cost_usd: 0.0 });
+    assert_eq!((metrics.calls, metrics.priced), (2, 0));
+    metrics.add_spent(Spent { calls: 1, usage: Usage::default(), cost_usd: 0.25 });
+    assert_eq!((metrics.calls, metrics.priced, metrics.cost_usd), (3, 1, 0.25));
+}
+
 const PASS: Verdict = Verdict::Pass;
 const FAIL: Verdict = Verdict::Fail;
 const ERROR: Verdict = Verdict::Error;

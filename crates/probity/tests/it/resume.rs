@@ -139,6 +139,8 @@ fn ctrl_c_cancels_saves_and_says_how_to_go_on() {
         ran.expect(3, &[("ABORTED", "1"), ("FAIL_FAST", "0"), ("N_CASES", "5")]);
         assert!(ran.err.contains("next: probity run probity.toml --resume"), "{}", ran.err);
         assert!(ran.err.contains("cases were cut off"), "{}", ran.err);
+        let summary = project.read(".probity/suite_summary.json");
+        assert!(summary.contains("\"reason\": \"interrupted\""), "{summary}");
     }
 }
 
