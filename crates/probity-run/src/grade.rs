@@ -204,7 +204,7 @@ pub(crate) fn record(
     let verdict = case.expectation.verdict(&classification);
     let Account { spent, asked } = account;
     let tokens_per_second = reply.as_ref().and_then(Reply::tokens_per_second);
-    let text = reply.as_mut().map(|reply| reply.take_answer());
+    let text = reply.as_mut().map(Reply::take_answer);
     let Reply { reasoning, stop_reason, model, source, first_token, .. } =
         reply.unwrap_or_default();
     CaseRecord {
