@@ -44,7 +44,7 @@ use crate::{
     pace::{Pacer, Pause},
     plan::Plan,
     sandbox,
-    source::{Fed, Prepared},
+    source::{Fed, Prepared, weight},
 };
 use ending::Cramped;
 use groups::Groups;
@@ -143,6 +143,8 @@ struct Live {
     is_compared: bool,
     /// Whether it waits for them: then it counts for no backend.
     is_parked: bool,
+    /// What its texts take.
+    bytes: usize,
     /// What its calls used so far.
     used: Spent,
 }
@@ -165,6 +167,8 @@ struct Engine {
     ledger: Option<Box<dyn Ledger>>,
     tasks: JoinSet<TaskEnd>,
     live: BTreeMap<u64, Live>,
+    /// What the texts of those take that do not wait for other lanes.
+    live_bytes: usize,
     /// Cases that are compared with those of other lanes.
     groups: Groups,
     next_serial: u64,
@@ -256,6 +260,7 @@ impl Engine {
                 .collect(),
             tasks: JoinSet::new(),
             live: BTreeMap::new(),
+            live_bytes: 0,
             groups: Groups::default(),
             next_serial: 0,
             messages,
@@ -474,6 +479,7 @@ impl Engine {
         lane.tracker.begin(case.repeat, serial);
         let key = CaseKey { lane: at, case_id: case.case_id.clone(), repeat: case.repeat };
         let (place, category) = (case.place, case.category.clone());
+        let bytes = weight(&case);
         let is_compared = !case.expectation.contests().is_empty();
         if is_compared {
             self.groups.begin(self.group_key(&key), at);
@@ -494,8 +500,10 @@ impl Engine {
             aborted: None,
             is_compared,
             is_parked: false,
+            bytes,
             used: Spent::default(),
         };
+        self.live_bytes += bytes;
         self.live.insert(serial, live);
         self.emit(Event::CaseStarted(key)).await
     }

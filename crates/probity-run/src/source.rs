@@ -35,6 +35,7 @@ use probity_load::{
 use serde_json::json;
 
 use ahead::Held;
+pub(crate) use ahead::weight;
 pub use done::{Done, DoneCase, Met, Stored};
 pub(crate) use feed::feed;
 use fill::Unfilled;

@@ -132,6 +132,7 @@ impl Engine {
             self.backends[backend].pacer.back();
         }
         if !live.is_parked {
+            self.live_bytes -= live.bytes;
             for backend in self.parties(live.key.lane) {
                 self.backends[backend].pacer.end_case();
             }

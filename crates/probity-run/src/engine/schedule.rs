@@ -11,6 +11,11 @@ use super::{
 };
 use crate::budget::Left;
 
+/// What the texts of the cases may take that are being worked on, in bytes. With more, no other case begins: long texts would
+/// take as much memory as there are calls in flight. A case that waits for other lanes does not count, since these may have to
+/// begin it first; and one that is larger than this begins alone.
+pub(super) const MOST_LIVE_BYTES: usize = if cfg!(test) { 32 << 10 } else { 32 << 20 };
+
 impl Engine {
     /// The backends that a lane asks.
     pub(super) fn parties(&self, lane: usize) -> impl Iterator<Item = usize> + use<> {
@@ -29,7 +34,7 @@ impl Engine {
     /// The fewest in flight first is what keeps a slow backend from taking all slots.
     pub(super) fn open_lanes(&self) -> Vec<usize> {
         let now = Instant::now();
-        let room = self.has_room();
+        let room = self.has_room() && self.live_bytes < MOST_LIVE_BYTES;
         let may_begin = |at: &usize| {
             let lane = &self.lanes[*at];
             let asked = &self.backends[lane.backend];
@@ -126,6 +131,7 @@ impl Engine {
     pub(super) fn park(&mut self, waiting: groups::Waiting) {
         let Some(live) = self.live.get_mut(&waiting.serial) else { return };
         let was_parked = std::mem::replace(&mut live.is_parked, true);
+        self.live_bytes -= if was_parked { 0 } else { live.bytes };
         let unused = live.calling.take();
         let key = live.key.clone();
         if let Some(backend) = unused {
@@ -190,6 +196,7 @@ impl Engine {
     fn unpark(&mut self, serial: u64) {
         let Some(live) = self.live.get_mut(&serial) else { return };
         live.is_parked = false;
+        self.live_bytes += live.bytes;
         let lane = live.key.lane;
         for backend in self.parties(lane) {
             self.backends[backend].pacer.enter();

@@ -4,6 +4,7 @@
 
 mod giving_up;
 mod judges;
+mod long;
 mod streams;
 
 use std::{

@@ -77,7 +77,7 @@ impl Drop for Held {
 }
 
 /// What the texts of a case take: what is asked, and what that was made from.
-pub(super) fn weight(prepared: &Prepared) -> usize {
+pub(crate) fn weight(prepared: &Prepared) -> usize {
     2 * prepared.request.text_bytes()
 }
 
