@@ -46,11 +46,11 @@ pub use probe::{Means, Obstacle, Offer};
 pub use sandbox::{Failure, Keeper, Openings, Sandbox, Session, Stopper, Unavailable};
 pub use world::World;
 
-/// Has all threads of this process share one heap. That suits few threads that hand each other long texts: of several heaps each
+/// Has all threads of this process share a few heaps. That suits few threads that hand each other long texts: of many heaps each
 /// would keep what it once needed, and give the rest back to the kernel again and again.
-pub fn share_heap() {
+pub fn share_heaps() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    linux::sys::share_heap();
+    linux::sys::share_heaps();
 }
 
 /// Is this process a keeper? Then it does its work, and `main` has to return what it ended with. This has to come first in

@@ -90,7 +90,7 @@ pub(super) fn run(args: &RunArgs, printer: &Printer) -> Result<Exit, Failure> {
 
 /// One run of the suite.
 fn once(args: &RunArgs, printer: &Printer) -> Result<Exit, Failure> {
-    probity_sandbox::share_heap();
+    probity_sandbox::share_heaps();
     let mut porcelain = Porcelain::default();
     ForcedExit::early(args).prepare();
     let run_here = |porcelain: &mut Porcelain| {
