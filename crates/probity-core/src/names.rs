@@ -14,7 +14,7 @@ pub struct UnknownName {
 
 /// Declares an enum whose variants have names in files.
 ///
-/// It gets `ALL`, `as_str`, `Display`, `FromStr` and serde by those names.
+/// It gets `ALL`, `NAMES`, `as_str`, `Display`, `FromStr` and serde by those names.
 ///
 /// ```
 /// probity_core::named_enum! {
@@ -28,7 +28,8 @@ pub struct UnknownName {
 /// }
 /// assert_eq!("right".parse(), Ok(Side::Right));
 /// assert_eq!("up".parse::<Side>().unwrap_err().to_string(), "`up` is not a side");
-/// assert_eq!(Side::ALL.map(Side::as_str), ["left", "right"]);
+/// assert_eq!(Side::ALL.map(Side::as_str), Side::NAMES);
+/// assert_eq!(Side::NAMES, ["left", "right"]);
 /// ```
 #[macro_export]
 macro_rules! named_enum {
@@ -47,6 +48,9 @@ macro_rules! named_enum {
         impl $name {
             /// Every one, in the order of its declaration.
             pub const ALL: [Self; [$($text),+].len()] = [$(Self::$variant),+];
+
+            /// The names of all, in the same order.
+            pub const NAMES: [&'static str; Self::ALL.len()] = [$($text),+];
 
             /// The name used in files.
             pub const fn as_str(self) -> &'static str {

@@ -126,6 +126,7 @@ fn write(
         writeln!(out, "apologizes: {apologizes}, closes: {closes} }},")?;
     }
     writeln!(out, "],\n}},\nvocabulary: Vocabulary {{")?;
+    field("tags", &vocabulary.tags, out, |tag| format!("{tag}"))?;
     field("slots", &vocabulary.slots, out, |slot| format!("{slot}"))?;
     field("entries", &vocabulary.entries, out, |Entry { text, stands_for }| {
         let Folded { chunks, len, has_apostrophe } = text;

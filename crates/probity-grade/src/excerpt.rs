@@ -17,6 +17,8 @@ pub(crate) fn excerpt(text: &str, at: usize) -> String {
         match c {
             // An excerpt stands on one line.
             '\n' | '\t' => shown.extend(c.escape_default()),
+            // Nearly all of them, which need no closer look.
+            ' '..='~' => shown.push(c),
             c => push_safe(&mut shown, c),
         }
     }

@@ -77,9 +77,8 @@ fn read<'n>(node: &'n Node, findings: &mut Findings) -> Option<RunRecord<'n>> {
         ..RunResult::default()
     };
     let suite_id = fields.str("suite_id");
-    let kinds = RunnerKind::ALL.map(RunnerKind::as_str);
     let kind = match fields.get("kind").and_then(Node::as_str) {
-        Some(name) if kinds.contains(&name) => name.parse().ok(),
+        Some(name) if RunnerKind::NAMES.contains(&name) => name.parse().ok(),
         // A `kind` that is not one of ours is the caller's own.
         Some(_) | None => None,
     };
@@ -145,8 +144,7 @@ fn error<'n>(fields: &mut Fields<'n, '_>) -> Option<RunError<'n>> {
 }
 
 fn kind(fields: &mut Fields<'_, '_>, key: &str) -> Option<ErrorKind> {
-    let names = ErrorKind::ALL.map(ErrorKind::as_str);
-    fields.one_of(key, "kind of error", &names, |name| name.parse().ok())
+    fields.one_of(key, "kind of error", &ErrorKind::NAMES, |name| name.parse().ok())
 }
 
 fn number<'n>(fields: &mut Fields<'n, '_>, key: &str) -> Option<&'n str> {

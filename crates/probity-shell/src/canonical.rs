@@ -78,6 +78,11 @@ impl Form {
         Builder { source: script.source, depth: 0, wrapped: 0, synonyms: false }.list(&script.body)
     }
 
+    /// The form as text that reads back to the same form.
+    pub(crate) fn shown(&self) -> String {
+        render::form(self)
+    }
+
     /// Whether there is no command in it.
     pub fn is_empty(&self) -> bool {
         matches!(self, Self::Compound(it) if it.join == Join::List && it.parts.is_empty())

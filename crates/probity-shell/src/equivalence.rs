@@ -115,8 +115,8 @@ pub fn compare(left: &Script<'_>, right: &Script<'_>) -> Equivalence {
 /// Compares two canonical forms.
 pub fn compare_forms(left: &Form, right: &Form) -> Equivalence {
     let (verdict, reason, difference) = judge(left, right);
-    let shown = left.to_string();
-    let canonical = if left == right { [shown.clone(), shown] } else { [shown, right.to_string()] };
+    let shown = left.shown();
+    let canonical = if left == right { [shown.clone(), shown] } else { [shown, right.shown()] };
     let is_slight = verdict == Verdict::Different
         && (slight::gist(left) == slight::gist(right)
             || (slight::is_constant(left) && slight::is_constant(right)));

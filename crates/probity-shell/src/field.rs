@@ -4,7 +4,7 @@
 //! that no command can hold (the parser refuses them), so that code that reads options and operands works on plain
 //! strings and can never mistake a quoted `*` for a pattern.
 
-use crate::tree::{Part, Quoting, Span, Word, has_bracket};
+use crate::tree::{Part, Quoting, Span, Text, Word, has_bracket};
 
 /// An unquoted `*`.
 pub(crate) const STAR: char = '\u{FDD0}';
@@ -23,6 +23,9 @@ pub(crate) const CLOSE: char = '\u{FDD9}';
 /// A place where an expansion splits one word into two.
 pub(crate) const SPLIT: char = '\u{FDDA}';
 
+/// The byte that every marker begins with, and little else: without one there is no marker.
+pub(crate) const FIRST_BYTE: u8 = 0xEF;
+
 const BRACE_OPEN: char = '\u{FDDB}';
 const BRACE_COMMA: char = '\u{FDDC}';
 const BRACE_CLOSE: char = '\u{FDDD}';
@@ -35,7 +38,7 @@ const MAX_BRACE_FIELDS: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Field {
     /// Its value, with markers for what is not known.
-    pub text: String,
+    pub text: Text,
     /// The word it comes from.
     pub span: Span,
 }
@@ -49,7 +52,11 @@ impl Field {
 
 /// Whether `text` holds no marker.
 pub(crate) fn is_literal(text: &str) -> bool {
-    !text.contains(is_marker)
+    !may_have_marker(text) || !text.contains(is_marker)
+}
+
+fn may_have_marker(text: &str) -> bool {
+    memchr::memchr(FIRST_BYTE, text.as_bytes()).is_some()
 }
 
 /// Whether a character is a marker.
@@ -93,16 +100,16 @@ pub(crate) fn push_fields(word: &Word, expand: &mut impl Expand, fields: &mut Ve
         return split(text, word.span, fields);
     }
     for text in expand_braces(&text) {
-        split(text, word.span, fields);
+        split(text.into(), word.span, fields);
     }
 }
 
-fn split(text: String, span: Span, fields: &mut Vec<Field>) {
-    if !text.contains(SPLIT) {
+fn split(text: Text, span: Span, fields: &mut Vec<Field>) {
+    if !may_have_marker(&text) || !text.contains(SPLIT) {
         return fields.push(Field { text, span });
     }
     fields.extend(
-        text.split(SPLIT).filter(|it| !it.is_empty()).map(|it| Field { text: it.to_owned(), span }),
+        text.split(SPLIT).filter(|it| !it.is_empty()).map(|it| Field { text: it.into(), span }),
     );
 }
 
@@ -111,7 +118,13 @@ pub(crate) fn encode_single(word: &Word, expand: &mut impl Expand) -> String {
     unmark_braces(&encode(word, expand))
 }
 
-fn encode(word: &Word, expand: &mut impl Expand) -> String {
+fn encode(word: &Word, expand: &mut impl Expand) -> Text {
+    // Most words are one piece that stands for itself.
+    if let [Part::Text { text, quoting, .. }] = &*word.parts
+        && (*quoting != Quoting::None || !is_special(text, !word.braces.is_empty()))
+    {
+        return text.clone();
+    }
     let mut out = String::with_capacity(word.span.end.saturating_sub(word.span.start));
     for (at, part) in word.parts.iter().enumerate() {
         match part {
@@ -132,7 +145,7 @@ fn encode(word: &Word, expand: &mut impl Expand) -> String {
             }
         }
     }
-    out
+    out.into()
 }
 
 /// `~`, `~/x`, `~user/x`: a tilde with something else after it is text.
@@ -146,11 +159,16 @@ fn follows_quoted_name(word: &Word, text: &str) -> bool {
     !text.contains('/') && word.parts.len() > 1
 }
 
-fn encode_bare(text: &str, tilde: bool, braces: bool, out: &mut String) {
+/// Whether a shell would act on any character of a text without quotes.
+fn is_special(text: &str, braces: bool) -> bool {
     let special = |it: u8| {
         matches!(it, b'*' | b'?' | b'[' | b'~') || braces && matches!(it, b'{' | b'}' | b',' | b'.')
     };
-    if !text.bytes().any(special) {
+    text.bytes().any(special)
+}
+
+fn encode_bare(text: &str, tilde: bool, braces: bool, out: &mut String) {
+    if !is_special(text, braces) {
         return out.push_str(text);
     }
     let bracket = has_bracket(text);
@@ -271,3 +289,17 @@ fn in_order(mut items: Vec<String>, backwards: bool) -> Vec<String> {
 
 #[cfg(test)]
 mod bash;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_marker_begins_with_one_byte() {
+        for marker in '\u{FDD0}'..='\u{FDEF}' {
+            assert_eq!(marker.to_string().as_bytes()[0], FIRST_BYTE);
+            assert!(!is_literal(&format!("a{marker}b")));
+        }
+        assert!(is_literal("") && is_literal("aé") && is_literal("\u{FEFF}"));
+    }
+}

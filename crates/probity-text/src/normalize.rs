@@ -116,22 +116,33 @@ fn is_word(c: char) -> bool {
 /// A text in lower case, as [`str::to_lowercase`] has it. Nearly all of a text is ASCII, of which many letters are
 /// done at once.
 pub fn lowercase(text: &str) -> String {
-    // It has another form at the end of a word.
-    if text.contains('Σ') {
-        return text.to_lowercase();
-    }
     let mut lower = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = rest.bytes().position(|it| !it.is_ascii()) {
-        let (ascii, other) = rest.split_at(at);
+    loop {
+        let (ascii, other) = rest.split_at(ascii_length(rest.as_bytes()));
         lower.push_str(ascii);
+        if other.is_empty() {
+            break;
+        }
         let end = other.bytes().position(|it| it.is_ascii()).unwrap_or(other.len());
-        lower.extend(other[..end].chars().flat_map(char::to_lowercase));
-        rest = &other[end..];
+        let (other, later) = other.split_at(end);
+        // It has another form at the end of a word.
+        if other.contains('Σ') {
+            return text.to_lowercase();
+        }
+        lower.extend(other.chars().flat_map(char::to_lowercase));
+        rest = later;
     }
-    lower.push_str(rest);
     lower.make_ascii_lowercase();
     lower
+}
+
+/// How many bytes of a text are ASCII before the first that is not.
+fn ascii_length(text: &[u8]) -> usize {
+    const AT_ONCE: usize = 32;
+    let whole = text.chunks_exact(AT_ONCE).take_while(|it| it.is_ascii()).count() * AT_ONCE;
+    let rest = &text[whole..];
+    whole + rest.iter().position(|it| !it.is_ascii()).unwrap_or(rest.len())
 }
 
 #[cfg(test)]

@@ -12,6 +12,10 @@ use super::{
     HIGHEST_DEPTH, Limits,
     error::{JsonErrorKind, Stop},
 };
+
+/// Most bytes that are reserved for texts with escapes before there are any.
+const MOST_RESERVED: usize = 16 << 10;
+
 /// Makes something of the parts of a text, in the order in which they are read.
 pub(super) trait Builder {
     /// What a value becomes.
@@ -49,6 +53,8 @@ pub(super) struct Parser<'a, B> {
     at: usize,
     max_depth: usize,
     max_bytes: usize,
+    /// Where texts with escapes are put together, so that each is as large in the end as it has to be.
+    unescaped: String,
 }
 
 impl<'a, B: Builder> Parser<'a, B> {
@@ -60,6 +66,7 @@ impl<'a, B: Builder> Parser<'a, B> {
             at: start,
             max_depth: limits.max_depth.min(HIGHEST_DEPTH),
             max_bytes: limits.max_bytes,
+            unescaped: String::new(),
         }
     }
 
@@ -188,61 +195,58 @@ impl<'a, B: Builder> Parser<'a, B> {
         if self.eat(b'"') {
             return Ok(self.text[plain].to_owned());
         }
-        // A text with escapes goes on as far as the next quote, and must not grow in small steps until then.
-        let rest = &self.bytes[self.at..];
-        let length = plain.len() + memchr::memchr(b'"', rest).unwrap_or(0);
-        let mut string = String::with_capacity(length);
-        string.push_str(&self.text[plain]);
+        if self.unescaped.capacity() == 0 {
+            // It must not grow in small steps.
+            self.unescaped.reserve(self.bytes.len().min(MOST_RESERVED));
+        }
+        self.unescaped.clear();
+        self.unescaped.push_str(&self.text[plain]);
         loop {
-            let plain = self.plain_run();
-            string.push_str(&self.text[plain]);
             match self.peek() {
                 None => return Err(self.stop(JsonErrorKind::UnclosedString)),
                 Some(b'"') => {
                     self.at += 1;
-                    return Ok(string);
+                    return Ok(self.unescaped.as_str().to_owned());
                 }
-                Some(b'\\') => string.push(self.escape()?),
+                Some(b'\\') => {
+                    let escaped = self.escape()?;
+                    self.unescaped.push(escaped);
+                }
                 Some(control) => {
                     let control = char::from(control);
                     return Err(self.stop(JsonErrorKind::ControlCharacter(control)));
                 }
             }
+            let plain = self.plain_run();
+            self.unescaped.push_str(&self.text[plain]);
         }
     }
 
     /// Skips the characters of a string that stand for themselves.
     fn plain_run(&mut self) -> Range<usize> {
         let start = self.at;
-        let rest = &self.bytes[start..];
-        let length = memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
-        // Two passes that the compiler makes vectors of beat one that looks at each byte.
-        let run = &rest[..length];
-        let length = match run.iter().fold(u8::MAX, |least, byte| least.min(*byte)) {
-            0..=0x1f => run.iter().position(|byte| *byte < 0x20).unwrap_or(length),
-            0x20.. => length,
-        };
-        self.at += length;
+        self.at += plain_length(&self.bytes[start..]);
         start..self.at
     }
 
     fn escape(&mut self) -> Result<char, Stop> {
         let start = self.at;
         self.at += 1;
-        let Some(letter) = self.text[self.at..].chars().next() else {
+        let Some(letter) = self.peek() else {
             return Err(self.stop(JsonErrorKind::UnclosedString));
         };
-        self.at += letter.len_utf8();
+        self.at += 1;
         match letter {
-            '"' | '\\' | '/' => Ok(letter),
-            'b' => Ok('\u{8}'),
-            'f' => Ok('\u{c}'),
-            'n' => Ok('\n'),
-            'r' => Ok('\r'),
-            't' => Ok('\t'),
-            'u' => self.unicode_escape(),
-            other => {
+            b'"' | b'\\' | b'/' => Ok(char::from(letter)),
+            b'b' => Ok('\u{8}'),
+            b'f' => Ok('\u{c}'),
+            b'n' => Ok('\n'),
+            b'r' => Ok('\r'),
+            b't' => Ok('\t'),
+            b'u' => self.unicode_escape(),
+            _ => {
                 self.at = start;
+                let other = self.text[start + 1..].chars().next().unwrap_or_default();
                 Err(self.stop(JsonErrorKind::InvalidEscape(other)))
             }
         }
@@ -353,5 +357,62 @@ impl<'a, B: Builder> Parser<'a, B> {
 
     fn stop(&self, kind: JsonErrorKind) -> Stop {
         Stop { kind, offset: self.at }
+    }
+}
+
+/// Bytes of a string that are looked at eight at a time. Most strings, and most runs between two escapes, end before a
+/// search with vectors would have begun.
+const SHORT: usize = 32;
+
+/// How many bytes stand for themselves before the string ends, an escape begins or a control character is in the way.
+fn plain_length(bytes: &[u8]) -> usize {
+    let mut at = 0;
+    while at < SHORT {
+        let Some(eight) = bytes[at..].first_chunk() else { break };
+        let special = special_bytes(u64::from_le_bytes(*eight));
+        if special != 0 {
+            return at + special.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    let rest = &bytes[at..];
+    let length = memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
+    // Two passes that the compiler makes vectors of beat one that looks at each byte.
+    let run = &rest[..length];
+    let length = match run.iter().fold(u8::MAX, |least, byte| least.min(*byte)) {
+        0..=0x1f => run.iter().position(|byte| *byte < 0x20).unwrap_or(length),
+        0x20.. => length,
+    };
+    at + length
+}
+
+/// The lowest bit that is set is the highest of the first byte that is a quote, a backslash or a control character. Bits
+/// above it may say nothing.
+fn special_bytes(eight: u64) -> u64 {
+    const EACH: u64 = u64::from_le_bytes([1; 8]);
+    const HIGHEST: u64 = EACH << 7;
+    // Below a byte that is less than this one, no subtraction borrows from it.
+    let less_than = |bytes: u64, this: u8| bytes.wrapping_sub(EACH * u64::from(this)) & !bytes;
+    let quote = less_than(eight ^ (EACH * u64::from(b'"')), 1);
+    let backslash = less_than(eight ^ (EACH * u64::from(b'\\')), 1);
+    (quote | backslash | less_than(eight, 0x20)) & HIGHEST
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_run_ends_where_looking_at_each_byte_says(text in "([ -~\u{0}-\u{1f}]|[a-zé€😀]{0,12}){0,12}") {
+            let is_special = |it: &u8| *it < 0x20 || matches!(it, b'"' | b'\\');
+            for start in 0..text.len() {
+                let bytes = &text.as_bytes()[start..];
+                let expected = bytes.iter().position(is_special).unwrap_or(bytes.len());
+                prop_assert_eq!(plain_length(bytes), expected, "{:?}", &bytes);
+            }
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! Makes error texts comparable.
 
+use std::str::Chars;
+
 use super::Text;
 
 /// Longest text that is looked at, in bytes. Errors say what they are at one of their ends.
@@ -11,17 +13,17 @@ const OPTION: &str = "--…";
 pub(super) fn normalized(text: &str) -> String {
     let text = both_ends(text);
     let mut output = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
+    let mut chars = text.chars();
+    loop {
+        take_plain(&mut chars, &mut output);
+        let Some(c) = chars.next() else { break };
         match c {
             '\u{1b}' => skip_escape_sequence(&mut chars),
             '‘' | '’' | '‛' | '`' | '´' => output.push('\''),
             '“' | '”' | '„' => output.push('"'),
             '-' if begins_an_option(&output, &mut chars) => {
-                while chars
-                    .next_if(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
-                    .is_some()
-                {}
+                while next_if(&mut chars, |c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_')) {
+                }
                 output.push_str(OPTION);
             }
             c if c.is_whitespace() || c.is_control() => {
@@ -37,16 +39,46 @@ pub(super) fn normalized(text: &str) -> String {
     output
 }
 
+/// Takes what stays but for its capitals, which is nearly all of a text: words of ASCII with one blank between them.
+fn take_plain(chars: &mut Chars<'_>, output: &mut String) {
+    let rest = chars.as_str();
+    let mut after_blank = output.is_empty() || output.ends_with(' ');
+    let is_plain = |byte: &u8| match *byte {
+        b' ' => !std::mem::replace(&mut after_blank, true),
+        b'-' | b'`' => false,
+        _ => {
+            after_blank = false;
+            byte.is_ascii_graphic()
+        }
+    };
+    let length = rest.bytes().take_while(is_plain).count();
+    let (plain, rest) = rest.split_at(length);
+    let start = output.len();
+    output.push_str(plain);
+    output[start..].make_ascii_lowercase();
+    *chars = rest.chars();
+}
+
+/// Takes the next character if it is as wanted.
+fn next_if(chars: &mut Chars<'_>, wanted: impl FnOnce(char) -> bool) -> bool {
+    let mut ahead = chars.clone();
+    let found = ahead.next().is_some_and(wanted);
+    if found {
+        *chars = ahead;
+    }
+    found
+}
+
 /// Whether a dash begins `--timeout` or `-timeout`; takes its second dash if it does.
-fn begins_an_option(before: &str, chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> bool {
+fn begins_an_option(before: &str, chars: &mut Chars<'_>) -> bool {
     let apart =
         before.is_empty() || before.ends_with([' ', '\'', '"', '(', '[', '<', '|', ',', '=']);
     let mut ahead = chars.clone();
-    let long = ahead.next_if_eq(&'-').is_some();
+    let long = next_if(&mut ahead, |c| c == '-');
     let named = ahead.next().is_some_and(|c| c.is_ascii_alphanumeric());
     // A single dash begins an option's name only if more than a letter follows.
     let spelled = long || ahead.next().is_some_and(|c| c.is_ascii_alphabetic());
-    let numeric = !long && chars.peek().is_some_and(char::is_ascii_digit);
+    let numeric = !long && chars.clone().next().is_some_and(|c| c.is_ascii_digit());
     let begins = apart && named && spelled && !numeric;
     if begins && long {
         chars.next();
@@ -65,9 +97,9 @@ fn both_ends(text: &str) -> Text<'_> {
 }
 
 /// Takes the rest of a terminal's escape sequence: `[` parameters letter, or one character.
-fn skip_escape_sequence(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
-    if chars.next_if_eq(&'[').is_some() {
-        while chars.next_if(|c| !('@'..='~').contains(c)).is_some() {}
+fn skip_escape_sequence(chars: &mut Chars<'_>) {
+    if next_if(chars, |c| c == '[') {
+        while next_if(chars, |c| !('@'..='~').contains(&c)) {}
     }
     chars.next();
 }
@@ -82,6 +114,11 @@ mod tests {
             normalized(" \u{1b}[31mError:\u{1b}[0m Rate\n     limit ‘reached’\r\n"),
             "error: rate limit 'reached'"
         );
+    }
+
+    #[test]
+    fn blanks_are_one_wherever_they_stand() {
+        assert_eq!(normalized("  a  b \t c-D\n \u{85}e  "), "a b c-d e");
     }
 
     #[test]

@@ -92,9 +92,12 @@ fn by_reply(
     classify(expectation, &result)
 }
 
+/// What the roles of questions about one skill begin with.
+const FALLBACK: &str = "fallback ";
+
 /// The role of a question about one skill.
 pub fn fallback_role(skill: &str) -> String {
-    format!("fallback {skill}")
+    format!("{FALLBACK}{skill}")
 }
 
 /// The role of a question to a judge about one assertion. The assertion and how often this judge was
@@ -218,8 +221,7 @@ fn selections(
 
 /// Skills that were chosen when each was asked about; none if they were not.
 fn chosen(asked: &[Asked]) -> Option<Vec<String>> {
-    let prefix = fallback_role("");
-    let about = || asked.iter().filter_map(|it| Some((it.role.strip_prefix(&prefix)?, it)));
+    let about = || asked.iter().filter_map(|it| Some((it.role.strip_prefix(FALLBACK)?, it)));
     about().next()?;
     let yes = |it: &Asked| it.reply.as_deref().is_some_and(says_yes);
     Some(about().filter(|(_, it)| yes(it)).map(|(skill, _)| skill.to_owned()).collect())

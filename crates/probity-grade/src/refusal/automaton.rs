@@ -33,7 +33,10 @@ pub(super) struct Match {
 /// All words of all phrases, and the contractions that stand for some of them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Vocabulary {
-    /// Open addressing over `entries`, a power of two long; zero is a free slot.
+    /// Open addressing over `entries`, a power of two long: a byte of what stands in each slot, zero for a free one. They
+    /// are few enough to stay at hand, and tell nearly always whether there is more to look at.
+    pub(super) tags: Cow<'static, [u8]>,
+    /// Which of `entries` stands in each slot.
     pub(super) slots: Cow<'static, [u32]>,
     pub(super) entries: Cow<'static, [Entry]>,
     pub(super) words: WordId,
@@ -61,47 +64,57 @@ impl Vocabulary {
     /// The words that a folded word stands for.
     #[inline]
     pub(super) fn get(&self, word: &Folded) -> Option<&[WordId]> {
-        if self.slots.is_empty() || word.is_unknown() {
+        let tags = &*self.tags;
+        if tags.is_empty() || word.is_unknown() {
             return None;
         }
-        let mut slot = self.slot(word);
+        let (mut slot, wanted) = place(word, tags.len());
         loop {
-            let number = self.slots[slot] as usize;
-            let entry = self.entries.get(number.checked_sub(1)?)?;
-            if entry.text == *word {
-                let words = if entry.stands_for[1] == UNKNOWN { 1 } else { 2 };
-                return Some(&entry.stands_for[..words]);
+            let tag = tags[slot];
+            if tag == 0 {
+                return None;
             }
-            slot = (slot + 1) & (self.slots.len() - 1);
+            if tag == wanted {
+                let entry = self.entries.get(self.slots[slot] as usize)?;
+                if entry.text == *word {
+                    let words = if entry.stands_for[1] == UNKNOWN { 1 } else { 2 };
+                    return Some(&entry.stands_for[..words]);
+                }
+            }
+            slot = (slot + 1) & (tags.len() - 1);
         }
-    }
-
-    #[expect(clippy::cast_possible_truncation, reason = "only the low bits are used")]
-    fn slot(&self, word: &Folded) -> usize {
-        word.hash() as usize & (self.slots.len() - 1)
     }
 
     /// Lets a folded word stand for one word or, as `can't` does for `can not`, for two.
     pub(super) fn insert(&mut self, text: Folded, stands_for: [WordId; 2]) {
         self.entries.to_mut().push(Entry { text, stands_for });
-        if self.entries.len() * 4 <= self.slots.len() {
-            return self.settle(self.entries.len());
+        if self.entries.len() * 4 <= self.tags.len() {
+            return self.settle(self.entries.len() - 1);
         }
-        self.slots = vec![0; (self.entries.len() * 16).next_power_of_two()].into();
-        for number in 1..=self.entries.len() {
+        let slots = (self.entries.len() * 16).next_power_of_two();
+        (self.tags, self.slots) = (vec![0; slots].into(), vec![0; slots].into());
+        for number in 0..self.entries.len() {
             self.settle(number);
         }
     }
 
-    /// Puts an entry into its slot; entries are numbered from one.
+    /// Puts an entry into its slot.
     fn settle(&mut self, number: usize) {
-        let mut slot = self.slot(&self.entries[number - 1].text);
-        while self.slots[slot] != 0 {
-            slot = (slot + 1) & (self.slots.len() - 1);
+        let (mut slot, tag) = place(&self.entries[number].text, self.tags.len());
+        while self.tags[slot] != 0 {
+            slot = (slot + 1) & (self.tags.len() - 1);
         }
+        self.tags.to_mut()[slot] = tag;
         self.slots.to_mut()[slot] =
             u32::try_from(number).expect("a list has fewer than 2^32 words");
     }
+}
+
+/// The first of so many slots that a word may stand in, and its tag there, which is not zero.
+#[expect(clippy::cast_possible_truncation, reason = "only some bits of a hash are used")]
+fn place(word: &Folded, slots: usize) -> (usize, u8) {
+    let hash = word.hash();
+    (hash as usize & (slots - 1), (hash >> 48) as u8 | 1)
 }
 
 /// The family of a node at which no phrase ends.
@@ -235,14 +248,22 @@ impl Automaton {
 
     /// Every phrase in `tokens`, ordered by where it begins.
     pub(super) fn find(&self, tokens: &[Token], mut found: impl FnMut(Match)) {
-        let mut now = Vec::new();
-        let mut next = Vec::new();
-        for (first, token) in tokens.iter().enumerate() {
+        if self.starts.is_empty() {
+            return;
+        }
+        // Room for as many phrases as are usually open.
+        let (mut now, mut next) = (Vec::with_capacity(32), Vec::with_capacity(32));
+        for (first, token) in tokens.iter().enumerate().filter(|it| it.1.word != UNKNOWN) {
             let Some(starts) = self.starts.get(token.word as usize) else {
                 continue;
             };
             let follow = tokens.get(first + 1).map_or(UNKNOWN, |it| it.word);
-            if !starts.follow.has(follow) {
+            let goes_on = match follow {
+                // It goes on with no known word, but may be in the same class as one.
+                UNKNOWN => starts.nodes[0] < starts.nodes[1],
+                _ => starts.follow.has(follow),
+            };
+            if !goes_on {
                 continue;
             }
             let opens = first == 0 || tokens[first - 1].sentence != token.sentence;

@@ -3,7 +3,7 @@
 //! A refusal inside any of these is a character's, a document's or a draft's.
 //! Each search is bounded or remembers how far it looked, so the whole is linear.
 
-use memchr::{memchr, memmem};
+use memchr::{memchr, memchr_iter, memmem};
 
 /// The longest quotation, in bytes. A mark without its partner in reach is no quotation.
 const LONGEST_QUOTATION: usize = 600;
@@ -115,8 +115,8 @@ impl<'t> Quotations<'t> {
         let from = inside.max(self.searched[index]);
         let limit = inside.saturating_add(LONGEST_QUOTATION).min(self.text.len());
         let region = self.text.as_bytes().get(from..limit)?;
-        let region = &region[..memmem::find(region, b"\n\n").unwrap_or(region.len())];
-        let end = memmem::find_iter(region, kind.close.as_bytes())
+        let region = &region[..places(region, b"\n\n").next().unwrap_or(region.len())];
+        let end = places(region, kind.close.as_bytes())
             .map(|offset| from + offset + kind.close.len())
             .find(|&end| !kind.straight || !word_at(self.text, end));
         if end.is_none() {
@@ -124,6 +124,12 @@ impl<'t> Quotations<'t> {
         }
         end
     }
+}
+
+/// Where a mark stands. It begins with a byte that little else has, so that nothing needs to be prepared for the search.
+fn places<'r>(region: &'r [u8], mark: &'r [u8]) -> impl Iterator<Item = usize> + 'r {
+    let first = mark.first().copied().unwrap_or_default();
+    memchr_iter(first, region).filter(move |at| region[*at..].starts_with(mark))
 }
 
 fn free_before(text: &str, at: usize) -> bool {

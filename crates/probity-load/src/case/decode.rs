@@ -1,6 +1,6 @@
 //! From a located object to a [`TestCase`], with every problem on the way.
 
-use std::{borrow::Cow, collections::BTreeMap, path::Path};
+use std::{borrow::Cow, collections::BTreeMap, path::Path, sync::LazyLock};
 
 use probity_core::{
     case::{AskSpec, Category, CommandCheck, Routing, RubricCriterion, TestCase},
@@ -227,7 +227,7 @@ pub(crate) fn of_result(fields: &mut Fields<'_, '_>) -> TestCase {
 /// The name of a check if the case is about a shell command, else any name.
 fn category(fields: &mut Fields<'_, '_>) -> Option<Category> {
     if is_any_there(COMMAND_FIELDS, fields) && !is_any_there(ROUTING_FIELDS, fields) {
-        let names = CommandCheck::ALL.map(CommandCheck::as_str);
+        let names = CommandCheck::NAMES;
         let find = |name: &str| name.parse().ok();
         let check = fields.one_of("category", "category of shell commands", &names, find);
         return check.map(Category::Command);
@@ -319,22 +319,22 @@ pub(crate) fn prompt_vars(
 
 /// The criteria among the fields of a case or of a run result.
 pub(crate) fn criteria(fields: &mut Fields<'_, '_>) -> Criteria {
-    let primaries = Class::ALL.map(Class::as_str);
-    let formats = ExpectedFormat::ALL.map(ExpectedFormat::as_str);
-    let matchers = Matcher::ALL.map(Matcher::as_str);
     Criteria {
         expected_response: fields.json("expected_response"),
-        matcher: fields.one_of("match", "matcher", &matchers, Matcher::named),
+        matcher: fields.one_of("match", "matcher", &Matcher::NAMES, Matcher::named),
         reading: reading(fields),
-        expected_format: fields.one_of("expected_format", "format", &formats, |name| {
-            ExpectedFormat::ALL.into_iter().find(|it| it.as_str() == name)
-        }),
+        expected_format: fields.one_of(
+            "expected_format",
+            "format",
+            &ExpectedFormat::NAMES,
+            |name| ExpectedFormat::ALL.into_iter().find(|it| it.as_str() == name),
+        ),
         json_level: json_level(fields),
         schema: fields.json("schema"),
         expected_classification: fields.one_of(
             "expected_classification",
             "classification",
-            &primaries,
+            &Class::NAMES,
             |name| name.parse().ok(),
         ),
         assertions: fields
@@ -343,19 +343,15 @@ pub(crate) fn criteria(fields: &mut Fields<'_, '_>) -> Criteria {
             .unwrap_or_default(),
         threshold: share(fields, "threshold"),
         transform: fields.text("transform"),
-        scorer_errors: fields.one_of(
-            "scorer_errors",
-            "meaning",
-            &ScorerErrors::ALL.map(ScorerErrors::as_str),
-            |name| ScorerErrors::ALL.into_iter().find(|it| it.as_str() == name),
-        ),
+        scorer_errors: fields.one_of("scorer_errors", "meaning", &ScorerErrors::NAMES, |name| {
+            ScorerErrors::ALL.into_iter().find(|it| it.as_str() == name)
+        }),
     }
 }
 
 /// How much is forgiven when JSON is read; `strict = true` is short for the strict level.
 fn json_level(fields: &mut Fields<'_, '_>) -> Option<JsonLevel> {
-    let levels = JsonLevel::ALL.map(JsonLevel::as_str);
-    let named = fields.one_of("json_level", "JSON level", &levels, |name| {
+    let named = fields.one_of("json_level", "JSON level", &JsonLevel::NAMES, |name| {
         JsonLevel::ALL.into_iter().find(|it| it.as_str() == name)
     });
     let Some(is_strict) = fields.boolean("strict") else { return named };
@@ -405,32 +401,34 @@ pub(super) fn assertions_of(
 }
 
 fn assertion(node: &Node, depth: usize, findings: &mut Findings) -> Option<Assertion> {
-    const KNOWN: [&str; 16] = [
-        "type",
-        "value",
-        "weight",
-        "threshold",
-        "metric",
-        "config",
-        "transform",
-        "stemmer",
-        "word_order",
-        "assert",
-        "context",
-        "context_transform",
-        "query",
-        "steps",
-        "scores",
-        "rubric_prompt",
-    ];
-    let known: Vec<&str> = KNOWN.into_iter().chain(READING_FIELDS).collect();
-    let mut fields = Fields::new(node, "an assertion", &known, findings)?;
+    static KNOWN: LazyLock<Vec<&str>> = LazyLock::new(|| {
+        let own = [
+            "type",
+            "value",
+            "weight",
+            "threshold",
+            "metric",
+            "config",
+            "transform",
+            "stemmer",
+            "word_order",
+            "assert",
+            "context",
+            "context_transform",
+            "query",
+            "steps",
+            "scores",
+            "rubric_prompt",
+        ];
+        own.into_iter().chain(READING_FIELDS).collect()
+    });
+    let mut fields = Fields::new(node, "an assertion", &KNOWN, findings)?;
     if fields.get("type").is_none() {
         fields.required_text("type");
         return None;
     }
-    let names = AssertionTest::ALL.map(AssertionTest::as_str);
-    let kind = fields.one_of("type", "assertion", &names, AssertionKind::named)?;
+    let names = &AssertionTest::NAMES;
+    let kind = fields.one_of("type", "assertion", names, AssertionKind::named)?;
     let weight = fields.number("weight");
     if weight.is_some_and(|weight| !(0.0..=HEAVIEST).contains(&weight)) {
         let span = fields.span("weight");

@@ -199,7 +199,7 @@ fn paths(node: &Node, findings: &mut Findings) -> BTreeMap<String, PathCriteria>
 }
 
 fn path_of(node: &Node, path: &str, findings: &mut Findings) -> Option<PathCriteria> {
-    let states = PathState::ALL.map(PathState::as_str);
+    let states = PathState::NAMES;
     let named = |name: &str| PathState::ALL.into_iter().find(|it| it.as_str() == name);
     if let NodeValue::String(name) = &node.value {
         let state = named(name);

@@ -82,7 +82,28 @@ impl Findings {
 #[derive(Debug)]
 pub struct Fields<'n, 'f> {
     node: &'n Node,
+    keys: Keys,
     findings: &'f mut Findings,
+}
+
+/// What the names of an object look like. It has few of the many that are asked for, and most are told from its own by
+/// how they begin and how long they are.
+#[derive(Clone, Copy, Debug)]
+struct Keys(u64);
+
+impl Keys {
+    fn of(entries: &[Entry]) -> Self {
+        Self(entries.iter().fold(0, |keys, it| keys | Self::sign(&it.key)))
+    }
+
+    fn may_have(self, key: &str) -> bool {
+        self.0 & Self::sign(key) != 0
+    }
+
+    fn sign(key: &str) -> u64 {
+        let first = key.as_bytes().first().copied().unwrap_or_default();
+        1 << ((usize::from(first) + 7 * key.len()) % 64)
+    }
 }
 
 impl<'n, 'f> Fields<'n, 'f> {
@@ -116,7 +137,7 @@ impl<'n, 'f> Fields<'n, 'f> {
             let message = format!("`{}` is there twice", shortened(&entry.key));
             findings.error("duplicate-key", &entry.key_span, message);
         }
-        Some(Self { node, findings })
+        Some(Self { node, keys: Keys::of(entries), findings })
     }
 
     /// Where to put problems that concern no one field.
@@ -126,12 +147,16 @@ impl<'n, 'f> Fields<'n, 'f> {
 
     /// The place of a field, or of the whole object without it.
     pub fn span(&self, key: &str) -> Range<usize> {
-        self.node.get(key).map_or_else(|| self.node.span.clone(), |node| node.span.clone())
+        self.find(key).map_or_else(|| self.node.span.clone(), |node| node.span.clone())
     }
 
     /// The field, `null` being the same as absent.
     pub fn get(&self, key: &str) -> Option<&'n Node> {
-        self.node.get(key).filter(|node| node.value != NodeValue::Null)
+        self.find(key).filter(|node| !matches!(node.value, NodeValue::Null))
+    }
+
+    fn find(&self, key: &str) -> Option<&'n Node> {
+        if self.keys.may_have(key) { self.node.get(key) } else { None }
     }
 
     /// The field in plain JSON.
@@ -169,6 +194,11 @@ impl<'n, 'f> Fields<'n, 'f> {
 
     /// A text that must not be blank.
     pub fn text(&mut self, key: &str) -> Option<String> {
+        self.filled(key).map(ToOwned::to_owned)
+    }
+
+    /// The same, as it stands in the node.
+    fn filled(&mut self, key: &str) -> Option<&'n str> {
         let node = self.get(key)?;
         let text = self.str(key)?;
         if text.trim().is_empty() {
@@ -176,7 +206,7 @@ impl<'n, 'f> Fields<'n, 'f> {
             self.findings.error("blank-field", &node.span, message);
             return None;
         }
-        Some(text.to_owned())
+        Some(text)
     }
 
     /// True or false.
@@ -272,12 +302,12 @@ impl<'n, 'f> Fields<'n, 'f> {
         names: &[&'static str],
         find: impl FnOnce(&str) -> Option<T>,
     ) -> Option<T> {
-        let text = self.text(key)?;
-        let found = find(&text);
+        let text = self.filled(key)?;
+        let found = find(text);
         if found.is_none() {
             let span = self.span(key);
-            let message = format!("unknown {what} `{}`", shortened(&text));
-            let help = did_you_mean(&text, names).unwrap_or_else(|| one_of_list(names));
+            let message = format!("unknown {what} `{}`", shortened(text));
+            let help = did_you_mean(text, names).unwrap_or_else(|| one_of_list(names));
             self.findings.error_with_help("unknown-value", &span, message, help);
         }
         found
@@ -350,5 +380,25 @@ fn shortened(text: &str) -> String {
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use probity_core::json::{Limits, parse_located};
+
+    use super::*;
+
+    #[test]
+    fn names_that_look_alike_are_told_apart() {
+        let node = parse_located(r#"{"type":"a","value":null}"#, &Limits::default());
+        let node = node.expect("it is JSON");
+        let mut findings = Findings::default();
+        let mut fields = Fields::open(&node, "it", &mut findings).expect("it is an object");
+        let of = |key: &str| Keys::of(node.entries()).may_have(key);
+        // As long, and begun alike.
+        assert!(of("type") && of("text") && of("value") && !of("weight"));
+        assert_eq!(fields.str("type"), Some("a"));
+        assert_eq!((fields.str("text"), fields.str("value")), (None, None));
     }
 }

@@ -23,7 +23,7 @@ pub(super) fn judge_options(fields: &mut Fields<'_, '_>) -> JudgeOptions {
 }
 
 fn scores(fields: &mut Fields<'_, '_>) -> BTreeMap<FactCategory, f64> {
-    let names = FactCategory::ALL.map(FactCategory::as_str);
+    let names = FactCategory::NAMES;
     let Some(node) = fields.get("scores") else { return BTreeMap::new() };
     let Some(mut inner) = Fields::new(node, "`scores`", &names, fields.findings()) else {
         return BTreeMap::new();

@@ -53,7 +53,7 @@ fn step(node: &Node, findings: &mut Findings) -> Option<Extract> {
     let NodeValue::String(name) = &node.value else { return table(node, findings) };
     let found = ExtractName::ALL.into_iter().find(|it| it.as_str() == name.replace('_', "-"));
     if found.is_none() {
-        let names = ExtractName::ALL.map(ExtractName::as_str);
+        let names = ExtractName::NAMES;
         let message = format!("unknown extraction `{name}`");
         let help = did_you_mean(name, &names).unwrap_or_else(|| {
             format!("{}, or a table such as {{ regex = \"…\" }}", one_of_list(&names))
@@ -85,9 +85,8 @@ fn table(node: &Node, findings: &mut Findings) -> Option<Extract> {
     let known: Vec<&str> = others.iter().copied().chain([form]).collect();
     let mut fields = Fields::new(node, "an extraction", &known, findings)?;
     let text = fields.text(form);
-    let take = fields.one_of("take", "place", &Take::ALL.map(Take::as_str), |it| it.parse().ok());
-    let until =
-        fields.one_of("until", "place", &Until::ALL.map(Until::as_str), |it| it.parse().ok());
+    let take = fields.one_of("take", "place", &Take::NAMES, |it| it.parse().ok());
+    let until = fields.one_of("until", "place", &Until::NAMES, |it| it.parse().ok());
     let group = group(&mut fields);
     let text = text?;
     Some(match form {
@@ -121,7 +120,7 @@ fn normalize(fields: &mut Fields<'_, '_>) -> Vec<Uncounted> {
             None => {
                 let place = node.items().iter().find(|it| it.as_str() == Some(&name));
                 let span = place.unwrap_or(node).span.clone();
-                let names = Uncounted::ALL.map(Uncounted::as_str);
+                let names = Uncounted::NAMES;
                 let names: Vec<&str> = names.into_iter().chain([Uncounted::SQUAD_NAME]).collect();
                 let message = format!("unknown step of normalisation `{name}`");
                 let help = did_you_mean(&name, &names).unwrap_or_else(|| one_of_list(&names));

@@ -1,5 +1,7 @@
 //! A simple command in canonical form: options spelled one way and sorted, operands in the order that matters.
 
+use compact_str::format_compact;
+
 use super::{
     Builder, Form, MAX_WRAPPED, dialect,
     expand::Canonical,
@@ -11,7 +13,7 @@ use super::{
 use crate::{
     argv::{Given, Invocation},
     field::{self, Field},
-    tree::Simple,
+    tree::{Simple, Text},
     utility::{self, Many, Repeat, Utility, Value},
 };
 
@@ -34,7 +36,7 @@ pub struct Token {
     /// What it is.
     pub kind: TokenKind,
     /// Its text, with markers.
-    pub text: String,
+    pub text: Text,
 }
 
 /// What a word of a canonical command is.
@@ -51,11 +53,11 @@ pub enum TokenKind {
 }
 
 impl Token {
-    pub(super) fn new(kind: TokenKind, text: impl Into<String>) -> Self {
+    pub(super) fn new(kind: TokenKind, text: impl Into<Text>) -> Self {
         Self { kind, text: text.into() }
     }
 
-    pub(super) fn operand(text: impl Into<String>) -> Self {
+    pub(super) fn operand(text: impl Into<Text>) -> Self {
         Self::new(TokenKind::Operand, text)
     }
 
@@ -117,7 +119,7 @@ fn home(field: &mut Field) {
     if let Some(rest) = field.text.strip_prefix(field::TILDE)
         && (rest.is_empty() || rest.starts_with('/'))
     {
-        field.text = format!("{}${{HOME}}{}{rest}", field::OPEN_QUOTED, field::CLOSE);
+        field.text = format_compact!("{}${{HOME}}{}{rest}", field::OPEN_QUOTED, field::CLOSE);
     }
 }
 
@@ -126,7 +128,7 @@ pub(super) struct Argv {
     pub(super) tokens: Vec<Token>,
     pub(super) known: bool,
     /// The one file it reads, taken out of the operands.
-    pub(super) input: Option<String>,
+    pub(super) input: Option<Text>,
 }
 
 impl Argv {
@@ -198,7 +200,8 @@ fn by_table(
     let mut parts = Parts::of(&invocation);
     let mut known = true;
     dialect::refine(builder, name, &invocation, &mut parts);
-    tokens.extend(parts.options.iter().flat_map(|(_, tokens)| tokens.iter().cloned()));
+    // Only their places in the table are asked for after this.
+    tokens.extend(parts.options.iter_mut().flat_map(|(_, tokens)| std::mem::take(tokens)));
     let input = match parts.nested {
         Some(at) => {
             let (plain, command) = parts.operands.split_at(at);
@@ -211,7 +214,7 @@ fn by_table(
         None => {
             let (mut operands, input) = place(&invocation, &parts.options, parts.operands);
             if keeps_dashdash(&invocation) {
-                operands.insert(invocation.before_dashdash.min(operands.len()), "--".to_owned());
+                operands.insert(invocation.before_dashdash.min(operands.len()), "--".into());
             } else if operands.iter().any(|it| it.starts_with('-') && it.len() > 1) {
                 tokens.push(Token::operand("--"));
             }
@@ -236,11 +239,12 @@ impl Parts {
         let mut options = options(invocation.utility, invocation.options.iter());
         let mut operands: Vec<Field> = invocation.operands.iter().map(|it| (*it).clone()).collect();
         said_by_option(invocation, &mut options, &mut operands);
-        let nested = invocation
-            .slots()
-            .iter()
-            .position(|it| it.is_some_and(|slot| &*slot.name == "COMMAND"))
-            .map(|at| skip_assignments(invocation, at));
+        let is_command = |slot: &utility::Slot| &*slot.name == "COMMAND";
+        let nested = match invocation.utility.slots.iter().flatten().any(is_command) {
+            true => invocation.slots().iter().position(|it| it.is_some_and(is_command)),
+            false => None,
+        };
+        let nested = nested.map(|at| skip_assignments(invocation, at));
         Self { options, operands, nested }
     }
 }
@@ -275,7 +279,7 @@ fn said_by_option(
             continue;
         };
         options.retain(|it| it.0 != only.index);
-        operands.insert(0, Field { text: value.to_owned(), span: only.field.span });
+        operands.insert(0, Field { text: value.into(), span: only.field.span });
     }
 }
 
@@ -355,7 +359,8 @@ fn resolve(
     if alone {
         return kept;
     }
-    let places: Vec<usize> = kept.iter().map(|it| sort_place(utility, &kept, it.0)).collect();
+    let ordered = groups_of_several(utility, &kept);
+    let places: Vec<usize> = kept.iter().map(|it| sort_place(&ordered, &kept, it.0)).collect();
     let mut in_order: Vec<_> = places.into_iter().zip(kept).collect();
     in_order.sort_by(|(a_place, a), (b_place, b)| {
         let set = a.0 == b.0 && utility.options[a.0].repeat == Repeat::Set;
@@ -376,18 +381,32 @@ fn in_order_with_others(
     groups.flatten().any(|other| *other != index && given.iter().any(|it| it.0 == *other))
 }
 
+/// The groups whose order matters, without those that have less than two of the given options: nothing moves in them.
+fn groups_of_several<'u>(
+    utility: &'u Utility,
+    given: &[(usize, Option<String>)],
+) -> Vec<&'u [usize]> {
+    let has_several =
+        |group: &&[usize]| given.iter().filter(|it| group.contains(&it.0)).nth(1).is_some();
+    utility.ordered.iter().map(Vec::as_slice).filter(has_several).collect()
+}
+
 /// Where an option sorts: members of a group whose order matters all sort where the first of the group would, and
 /// sorting keeps them as they were given.
-fn sort_place(utility: &Utility, given: &[(usize, Option<String>)], index: usize) -> usize {
+fn sort_place(ordered: &[&[usize]], given: &[(usize, Option<String>)], index: usize) -> usize {
     let mut place = index;
     // Groups can share members; a few rounds join them.
-    for _ in 0..utility.ordered.len().min(4) {
-        for group in &utility.ordered {
+    for _ in 0..4 {
+        let before = place;
+        for group in ordered {
             if !group.contains(&index) && !group.contains(&place) {
                 continue;
             }
             let members = given.iter().filter(|it| group.contains(&it.0)).map(|it| it.0);
             place = members.chain([place]).min().unwrap_or(place);
+        }
+        if place == before {
+            break;
         }
     }
     place
@@ -421,7 +440,7 @@ fn shows_order(invocation: &Invocation<'_>) -> bool {
 }
 
 /// Whether a path lies below another: then one may have to be handled before the other.
-fn nested_paths(paths: &[String]) -> bool {
+fn nested_paths(paths: &[Text]) -> bool {
     // With the sign between folders before all others, a path stands right before what lies below it.
     let mut sorted: Vec<String> =
         paths.iter().map(|it| it.trim_end_matches('/').replace('/', "\0")).collect();
@@ -431,12 +450,12 @@ fn nested_paths(paths: &[String]) -> bool {
             .strip_prefix(&*pair[0])
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('\0'))
     };
-    let dotted = |it: &String| it.split('/').any(|part| matches!(part, "." | ".."));
+    let dotted = |it: &Text| it.split('/').any(|part| matches!(part, "." | ".."));
     paths.len() > 1 && (paths.iter().any(dotted) || sorted.windows(2).any(below))
 }
 
 /// Whether two paths could end in the same name, so that one is copied over the other.
-fn same_names(paths: &[String]) -> bool {
+fn same_names(paths: &[Text]) -> bool {
     let mut names: Vec<&str> = paths
         .iter()
         .map(|it| it.trim_end_matches('/').rsplit('/').next().unwrap_or_default())
@@ -450,9 +469,9 @@ fn place(
     invocation: &Invocation<'_>,
     options: &[(usize, Vec<Token>)],
     operands: Vec<Field>,
-) -> (Vec<String>, Option<String>) {
+) -> (Vec<Text>, Option<Text>) {
     let added = operands.len().saturating_sub(invocation.operands.len());
-    let mut texts: Vec<String> = operands.into_iter().map(|it| it.text).collect();
+    let mut texts: Vec<Text> = operands.into_iter().map(|it| it.text).collect();
     let slots: Vec<_> = std::iter::repeat_n(None, added).chain(invocation.slots()).collect();
     if let Some(unless) = &invocation.utility.stdin
         && !invocation.options.iter().any(|it| unless.contains(&it.index))

@@ -20,6 +20,7 @@ use crate::{
     argv::Invocation,
     field::{self, Field},
     posix,
+    tree::Text,
 };
 
 /// Utilities that are read without a table.
@@ -63,7 +64,7 @@ pub(super) fn arguments(
         "killall" => signal::rewritten(&["-s", "--signal"], arguments),
         "pkill" => signal::rewritten(&["--signal"], arguments),
         "cd" if arguments.is_empty() => {
-            Some(vec![Field { text: home(), span: crate::Span::default() }])
+            Some(vec![Field { text: home().into(), span: crate::Span::default() }])
         }
         "ps" => bundle_sorted(arguments),
         "unzip" if builder.wrapped <= 1 => unzip::rewritten(arguments),
@@ -113,7 +114,7 @@ pub(super) fn refine(
             if let Some(first) = parts.operands.first_mut()
                 && let Some(mode) = mode::canonical(&first.text)
             {
-                first.text = mode;
+                first.text = mode.into();
             }
         }
         "tr" if text::are_classes(&parts.operands) => {
@@ -139,10 +140,10 @@ pub(super) fn is_refused(name: &str, invocation: &Invocation<'_>) -> bool {
 }
 
 /// Whether it could make a difference to a program where its file comes from.
-pub(super) fn minds_its_file(invocation: &Invocation<'_>, operands: &[String]) -> bool {
+pub(super) fn minds_its_file(invocation: &Invocation<'_>, operands: &[Text]) -> bool {
     let name = &*invocation.utility.name;
     let values = invocation.options.iter().filter_map(|it| it.value);
-    let texts = || operands.iter().map(String::as_str).chain(values.clone());
+    let texts = || operands.iter().map(Text::as_str).chain(values.clone());
     // Standard input is already spoken for, or opened by name.
     let (last, before) = match operands.split_last() {
         Some((last, before)) => (last.as_str(), before),
@@ -154,7 +155,7 @@ pub(super) fn minds_its_file(invocation: &Invocation<'_>, operands: &[String]) -
     {
         return true;
     }
-    let program = operands.first().map_or("", String::as_str);
+    let program = operands.first().map_or("", Text::as_str);
     let asks =
         |words: &[&str]| !field::is_literal(program) || words.iter().any(|it| program.contains(it));
     match name {
@@ -179,7 +180,7 @@ pub(super) fn minds_its_file(invocation: &Invocation<'_>, operands: &[String]) -
 }
 
 /// The program given as an operand; programs given by options are left as they are.
-fn script_operand(invocation: &Invocation<'_>, parts: &mut Parts, normalize: fn(&mut String)) {
+fn script_operand(invocation: &Invocation<'_>, parts: &mut Parts, normalize: fn(&mut Text)) {
     let elsewhere = ["-f", "-e"].iter().any(|it| invocation.has(it));
     let moved = parts.operands.len() > invocation.operands.len();
     if let Some(first) = parts.operands.first_mut().filter(|_| moved || !elsewhere) {
@@ -187,13 +188,13 @@ fn script_operand(invocation: &Invocation<'_>, parts: &mut Parts, normalize: fn(
     }
 }
 
-fn date_format(format: &mut String) {
+fn date_format(format: &mut Text) {
     for (short, long) in
         [("%F", "%Y-%m-%d"), ("%T", "%H:%M:%S"), ("%R", "%H:%M"), ("%D", "%m/%d/%y"), ("%h", "%b")]
     {
         // A doubled percent sign is text, so that what follows it is too.
         if format.contains(short) && !format.contains("%%") {
-            *format = format.replace(short, long);
+            *format = format.replace(short, long).into();
         }
     }
 }
@@ -261,7 +262,7 @@ fn test(name: &str, arguments: &[Field]) -> Argv {
         _ => None,
     };
     if let Some(at) = comparison {
-        "=".clone_into(&mut tokens[at].text);
+        tokens[at].text = "=".into();
     }
     Argv { tokens, known: true, input: None }
 }
@@ -291,7 +292,7 @@ fn instead(
     if files.len() > 1 || files.iter().any(|it| odd(it) || !super::command::reads_one(&it.text)) {
         return None;
     }
-    let field = |text: String| Field { text, span: crate::Span::default() };
+    let field = |text: String| Field { text: text.into(), span: crate::Span::default() };
     let words = std::iter::once(utility.to_owned()).chain(options).map(field);
     let fields: Vec<Field> = words.chain(files.iter().cloned()).collect();
     Some(canonical_argv(builder, &fields))

@@ -6,7 +6,7 @@ use crate::{field::Field, utility};
 
 /// A program and its arguments.
 pub(super) struct Program<'f> {
-    pub(super) name: String,
+    pub(super) name: Cow<'f, str>,
     pub(super) words: Cow<'f, [Field]>,
 }
 
@@ -26,9 +26,9 @@ pub(super) fn resolve(fields: &[Field]) -> Option<Program<'_>> {
         .filter(|it| !it.contains('/') && !BUILTINS.contains(it))
         .unwrap_or(written);
     let other = utility::lookup(name).and_then(|it| it.same_as.as_deref());
-    let Some([program, words @ ..]) = other else {
-        return Some(Program { name: name.to_owned(), words: Cow::Borrowed(rest) });
+    let Some([name, words @ ..]) = other else {
+        return Some(Program { name: name.into(), words: Cow::Borrowed(rest) });
     };
-    let words = words.iter().map(|it| Field { text: it.to_string(), span: first.span });
-    Some(Program { name: program.to_string(), words: words.chain(rest.iter().cloned()).collect() })
+    let words = words.iter().map(|it| Field { text: (**it).into(), span: first.span });
+    Some(Program { name: (&**name).into(), words: words.chain(rest.iter().cloned()).collect() })
 }

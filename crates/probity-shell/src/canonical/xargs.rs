@@ -27,13 +27,13 @@ pub(super) fn canonical(builder: Builder<'_>, arguments: &[Field]) -> Argv {
     tokens.extend(options(table, given).into_iter().flat_map(|(_, tokens)| tokens));
     let mut command: Vec<Field> = invocation.operands.iter().map(|it| (*it).clone()).collect();
     if command.is_empty() {
-        command.push(Field { text: "echo".to_owned(), span: crate::Span::default() });
+        command.push(Field { text: "echo".into(), span: crate::Span::default() });
     }
     if let Some(mark) = replace {
         if mark != "{}" && command.iter().any(|it| it.text.contains("{}")) || mark.is_empty() {
             return verbatim();
         }
-        command.iter_mut().for_each(|it| it.text = it.text.replace(mark, "{}"));
+        command.iter_mut().for_each(|it| it.text = it.text.replace(mark, "{}").into());
         tokens.extend([Token::new(TokenKind::Option, "-I"), Token::new(TokenKind::Value, "{}")]);
     }
     let (nested, known) = canonical_argv(builder, &command).nested();

@@ -44,7 +44,7 @@ fn gist_of_command(command: &CommandForm) -> CommandForm {
         let is_type = is_file(at) || at.checked_sub(1).is_some_and(is_file);
         let is_left_out = is_option || (is_type && program == "find");
         if !is_left_out {
-            kept.push(Token { kind: token.kind, text: plain(word) });
+            kept.push(Token { kind: token.kind, text: plain(word).into() });
         }
     }
     let redirects = redirects.iter().filter(|it| it.to_string() != QUIET).cloned().collect();

@@ -162,7 +162,8 @@ impl Promise {
             self.padded = given(&habit.pads) || self.padded && !habit.reshapes;
             // Without an operand there is nobody to talk to: `ssh -V`.
             self.network |= habit.network && call.is_none_or(|it| !it.operands.is_empty());
-            self.network |= arguments.iter().any(|it| habit.network_with.contains(&it.text));
+            self.network |=
+                arguments.iter().any(|it| habit.network_with.iter().any(|with| it.text == *with));
         }
         // Names that are sorted for a program say nothing about the order of what that program writes.
         if name == "xargs" && self.order == Order::Asked {

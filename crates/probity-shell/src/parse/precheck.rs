@@ -1,7 +1,7 @@
 //! What is refused before the parser runs, and what it lets pass although no shell would.
 
 use super::{MAX_BYTES, ParseError};
-use crate::tree::Span;
+use crate::{field, tree::Span};
 
 /// Most openings that may be pending at once. The parser has limits of its own; this one spares it the walk.
 const MAX_OPEN: usize = 400;
@@ -22,6 +22,9 @@ const MOST_SCANNED: usize = 10_000_000;
 /// Most words of one pipeline that each open a level.
 const MAX_KEYWORDS: usize = 10;
 
+/// The shortest text that has more of them: each of four letters, with one sign between them.
+const SHORTEST_OF_KEYWORDS: usize = (MAX_KEYWORDS + 1) * ("time".len() + 1) - 1;
+
 /// Most of these words in a whole text, whatever stands between them.
 const MAX_KEYWORDS_IN_ALL: usize = 100;
 
@@ -29,14 +32,27 @@ pub(super) fn check(source: &str) -> Result<(), ParseError> {
     if source.len() > MAX_BYTES {
         return Err(ParseError::TooLong);
     }
-    if let Some((at, character)) =
-        source.char_indices().find(|(_, it)| *it == '\0' || ('\u{FDD0}'..='\u{FDEF}').contains(it))
-    {
-        return Err(ParseError::Character { character, at });
+    // Most commands have nothing of what is looked for, which a glance tells.
+    let bytes = source.as_bytes();
+    if memchr::memchr2(0, field::FIRST_BYTE, bytes).is_some() {
+        characters(source)?;
     }
-    openings(source)?;
-    unclosed_braces(source)?;
-    keywords(source)
+    if memchr::memchr2(b'(', b'{', bytes).is_some() {
+        openings(source)?;
+        unclosed_braces(source)?;
+    }
+    if source.len() >= SHORTEST_OF_KEYWORDS {
+        keywords(source)?;
+    }
+    Ok(())
+}
+
+fn characters(source: &str) -> Result<(), ParseError> {
+    let refused = |it: char| it == '\0' || ('\u{FDD0}'..='\u{FDEF}').contains(&it);
+    match source.char_indices().find(|(_, it)| refused(*it)) {
+        Some((at, character)) => Err(ParseError::Character { character, at }),
+        None => Ok(()),
+    }
 }
 
 fn unclosed_braces(source: &str) -> Result<(), ParseError> {
@@ -206,6 +222,23 @@ mod tests {
         ] {
             assert!(Script::parse(&text).is_ok(), "{text}");
         }
+    }
+
+    #[test]
+    fn the_shortest_text_of_too_many_keywords_is_not_parsed() {
+        let text = |count: usize| ["time"; 11][..count].join("|");
+        assert_eq!(text(11).len(), SHORTEST_OF_KEYWORDS);
+        assert!(matches!(check(&text(11)), Err(ParseError::TooDeep)));
+        assert!(check(&text(10)).is_ok());
+    }
+
+    #[test]
+    fn characters_that_no_command_can_hold_are_told_with_their_place() {
+        for (text, wanted) in [("é\0", '\0'), ("é\u{FDD0}", '\u{FDD0}'), ("é\u{FDEF}", '\u{FDEF}')]
+        {
+            assert_eq!(check(text), Err(ParseError::Character { character: wanted, at: 2 }));
+        }
+        assert_eq!(check("\u{FEFF}\u{FDF0}\u{FDCF}"), Ok(()));
     }
 
     #[test]

@@ -217,11 +217,12 @@ impl Walker<'_> {
         let mut fields: Vec<Field> = Vec::new();
         for word in words {
             match *word == "{}" {
-                true => fields
-                    .extend(found.iter().map(|it| Field { text: it.clone(), span: call.span })),
+                true => fields.extend(
+                    found.iter().map(|it| Field { text: it.as_str().into(), span: call.span }),
+                ),
                 false => {
                     let text = replaced(word, "{}", found.first().map_or("x", String::as_str));
-                    fields.push(Field { text, span: call.span });
+                    fields.push(Field { text: text.into(), span: call.span });
                 }
             }
         }

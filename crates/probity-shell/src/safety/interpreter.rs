@@ -171,7 +171,7 @@ impl Walker<'_> {
     /// `sh -c TEXT NAME ONE TWO`: the words after the text are `$0`, `$1`, `$2`.
     fn positional(&mut self, rest: &[Field]) {
         for (at, field) in rest.iter().enumerate().take(16) {
-            self.assign(&at.to_string(), Some(field.text.clone()));
+            self.assign(&at.to_string(), Some(field.text.to_string()));
         }
         let all: Vec<&str> = rest.iter().skip(1).map(|it| it.text.as_str()).collect();
         if !all.is_empty() {

@@ -226,7 +226,7 @@ impl Walker<'_> {
         let start = xargs_command(call);
         let mut fields: Vec<Field> = call.args[start..]
             .iter()
-            .map(|it| Field { text: it.text.to_owned(), span: it.span })
+            .map(|it| Field { text: it.text.into(), span: it.span })
             .collect();
         if fields.is_empty() {
             return;
@@ -268,10 +268,11 @@ impl Walker<'_> {
             // `xargs -i rm` puts nothing behind `rm`, but whoever wrote it meant to.
             Some(place) if fields.iter().any(|it| !place.is_empty() && it.text.contains(place)) => {
                 let all = given.join(" ");
-                fields.iter_mut().for_each(|it| it.text = replaced(&it.text, place, &all));
+                fields.iter_mut().for_each(|it| it.text = replaced(&it.text, place, &all).into());
             }
             Some(_) | None => {
-                fields.extend(given.into_iter().map(|text| Field { text, span: call.span }));
+                fields
+                    .extend(given.into_iter().map(|it| Field { text: it.into(), span: call.span }));
             }
         }
         call.cwd.clone_into(&mut self.cwd);

@@ -374,11 +374,11 @@ fn absolute(names: &[&str], wild: bool) -> Classes {
 /// What a path outside of the system directories is, by its names.
 fn plain(names: &[&str], otherwise: Classes) -> Classes {
     let last = names.last().copied().unwrap_or_default();
-    let lower = last.to_ascii_lowercase();
+    let is_build = || PLAIN_BUILD_NAMES.iter().any(|it| it.eq_ignore_ascii_case(last));
     match () {
         () if !secret_name(last).is_empty() => otherwise | secret_name(last),
         () if last == ".git" => otherwise | Classes::REPOSITORY,
-        () if PLAIN_BUILD_NAMES.contains(&&*lower) => Classes::BUILD,
+        () if is_build() => Classes::BUILD,
         () => otherwise,
     }
 }
@@ -387,11 +387,14 @@ fn relative(names: &[&str]) -> Classes {
     let Some(first) = names.first().copied() else { return Classes::CWD };
     let last = names.last().copied().unwrap_or_default();
     let is_build = |name: &str| {
-        let name = name.to_ascii_lowercase();
-        BUILD_NAMES.contains(&&*name) || has_extension(&name, "egg-info")
+        BUILD_NAMES.iter().any(|it| it.eq_ignore_ascii_case(name))
+            || name.contains('.') && has_extension(&name.to_ascii_lowercase(), "egg-info")
     };
     let trace = if is_history(last) { Classes::HISTORY } else { Classes::default() };
-    if is_build(first) || is_build(last) || (last.starts_with(STAR) && is_litter(last)) {
+    if is_build(first)
+        || names.len() > 1 && is_build(last)
+        || (last.starts_with(STAR) && is_litter(last))
+    {
         return Classes::BUILD;
     }
     if names.iter().all(|it| is_unknown(it)) {

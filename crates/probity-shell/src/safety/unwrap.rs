@@ -1,5 +1,7 @@
 //! From words to the program that runs: builtins, functions, wrappers, then the rules.
 
+use compact_str::format_compact;
+
 use super::{
     call::Call,
     data::{self, Run, Wrapper},
@@ -333,7 +335,7 @@ fn compose_call(name: &str, word: &Field, arguments: &[Field]) -> Option<Vec<Fie
     if arguments[at].text != "compose" {
         return None;
     }
-    let program = Field { text: format!("{name}-compose"), span: word.span };
+    let program = Field { text: format_compact!("{name}-compose"), span: word.span };
     Some([program].into_iter().chain(arguments[at + 1..].iter().cloned()).collect())
 }
 

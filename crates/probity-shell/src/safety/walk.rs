@@ -431,7 +431,7 @@ impl<'r> Walker<'r> {
         let mut written = Feed::Nothing;
         let rounds = fields.len().clamp(1, MAX_ROUNDS);
         for round in 0..rounds {
-            let value = fields.get(round).map(|it| it.text.clone());
+            let value = fields.get(round).map(|it| it.text.to_string());
             self.assign(&it.name, value);
             written = self.statements(&it.body, stdin);
         }
@@ -495,7 +495,7 @@ impl<'r> Walker<'r> {
         let before = self.variables.len();
         let mut all = String::new();
         for (at, argument) in arguments.iter().enumerate() {
-            self.assign(&(at + 1).to_string(), Some(argument.text.clone()));
+            self.assign(&(at + 1).to_string(), Some(argument.text.to_string()));
             if at > 0 {
                 all.push(field::SPLIT);
             }
@@ -555,7 +555,7 @@ fn mend(field: Field) -> Vec<Field> {
         })
         .collect();
     let pieces = text.split(field::SPLIT).filter(|it| !it.is_empty());
-    pieces.map(|it| Field { text: it.to_owned(), span: field.span }).collect()
+    pieces.map(|it| Field { text: it.into(), span: field.span }).collect()
 }
 
 /// The Latin letter that a Cyrillic one looks like.

@@ -7,6 +7,7 @@
 use crate::{
     awk::{self, Token},
     field,
+    tree::Text,
 };
 
 /// Marks that blanks on either side say nothing about.
@@ -22,12 +23,12 @@ const KEYWORDS: &[&str] = &[
 ];
 
 /// Takes needless blanks out of a program.
-pub(super) fn tidied(program: &mut String) {
+pub(super) fn tidied(program: &mut Text) {
     if !field::is_literal(program) {
         return;
     }
     if let Some(tidy) = without_blanks(program) {
-        *program = tidy;
+        *program = tidy.into();
     }
 }
 

@@ -1,9 +1,11 @@
 //! Programs of `sed`: spellings that cannot matter.
 
-use crate::field;
+use compact_str::format_compact;
+
+use crate::{field, tree::Text};
 
 /// `s|a|b|` is `s/a/b/` where no part holds either sign.
-pub(super) fn sed(script: &mut String) {
+pub(super) fn sed(script: &mut Text) {
     if !field::is_literal(script) {
         return;
     }
@@ -19,6 +21,6 @@ pub(super) fn sed(script: &mut String) {
     let plain = |it: &str| !it.contains(['/', '\\', '\n']);
     let flagged = flags.bytes().all(|it| it.is_ascii_alphanumeric()) && !flags.contains(['w', 'e']);
     if plain(pattern) && plain(replacement) && flagged {
-        *script = format!("s/{pattern}/{replacement}/{flags}");
+        *script = format_compact!("s/{pattern}/{replacement}/{flags}");
     }
 }

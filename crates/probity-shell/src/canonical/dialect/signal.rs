@@ -41,7 +41,7 @@ pub(super) fn rewritten(options: &[&str], arguments: &[Field]) -> Option<Vec<Fie
             None => return None,
         },
     };
-    let field = |text: &str| Field { text: text.to_owned(), span: first.span };
+    let field = |text: &str| Field { text: text.into(), span: first.span };
     let said = match signal {
         "TERM" => Vec::new(),
         other => vec![field(options[0]), field(other)],

@@ -3,6 +3,7 @@
 use crate::{
     canonical::command::{Argv, Token, TokenKind},
     field::{self, Field},
+    tree::Text,
 };
 
 /// `printf 'text\\n'` and `printf '%s\\n' text` write what `echo text` writes.
@@ -35,8 +36,8 @@ pub(super) fn are_classes(sets: &[Field]) -> bool {
 }
 
 /// `[:lower:]` and `a-z` are the same bytes to `tr`.
-pub(super) fn set(text: &mut String) {
+pub(super) fn set(text: &mut Text) {
     if let Some((_, range)) = CLASSES.iter().find(|(name, _)| *name == text) {
-        (*range).clone_into(text);
+        *text = (*range).into();
     }
 }

@@ -78,7 +78,7 @@ pub(super) fn read(walker: &mut Walker, name: &str, arguments: &[Field]) {
         }
     }
     if let Some(mark) = call.get("-I").and_then(|it| it.value).filter(|_| name == "xargs") {
-        command.iter_mut().for_each(|it: &mut Field| it.text = it.text.replace(mark, "{}"));
+        command.iter_mut().for_each(|it: &mut Field| it.text = it.text.replace(mark, "{}").into());
     }
     walker.run(&command);
 }

@@ -63,7 +63,7 @@ impl Walker {
                 for word in &words {
                     self.operand(&word.text, Role::Any);
                 }
-                let first = words.into_iter().next().map(|it| it.text);
+                let first = words.into_iter().next().map(|it| it.text.into());
                 self.set.push((it.name.clone(), first));
                 self.statements(&it.body);
             }
@@ -124,7 +124,7 @@ impl Walker {
         let other = utility::lookup(name).and_then(|it| it.same_as.as_deref());
         match (name, other) {
             (_, Some(words)) => {
-                let words = words.iter().map(|it| Field { text: it.to_string(), span: word.span });
+                let words = words.iter().map(|it| Field { text: (**it).into(), span: word.span });
                 let all: Vec<_> = words.chain(arguments.iter().cloned()).collect();
                 self.run(&all);
             }
