@@ -218,7 +218,7 @@ fn counts_are_made_from_the_records() {
     let used = Spent { calls: 2, cost_usd: 0.5, ..Spent::default() };
     let aborted =
         |case_id| Event::CaseAborted { case: key(case_id), reason: Aborted::Interrupted, used };
-    write(&mut recorder, vec![started(), aborted("a"), aborted("c")]);
+    write(&mut recorder, vec![started(), aborted("a"), aborted("c"), aborted("d")]);
     write(
         &mut recorder,
         vec![finished(record("a", Verdict::Pass)), finished(record("b", Verdict::Error))],
@@ -236,11 +236,26 @@ fn counts_are_made_from_the_records() {
     let Verdicts { pass, fail, error, undecided } = tally.verdicts;
     assert_eq!((pass, fail, error, undecided, tally.total()), (1, 0, 1, 0, 2));
     // A case that came to an end after all was not given up.
-    assert_eq!(reader.aborted(&lanes[0]).unwrap(), 1);
+    assert_eq!(reader.aborted(&lanes[0]).unwrap(), 2);
     // What it had used before stays counted.
     let cut_off = reader.cut_off(&lanes[0]).unwrap();
-    assert_eq!((cut_off.calls, cut_off.cost_usd), (4, 1.0));
+    assert_eq!((cut_off.calls, cut_off.cost_usd), (6, 1.5));
     assert_eq!(reader.ids_by_verdict(&run, &[Verdict::Error]).unwrap(), ["b"]);
+}
+
+#[test]
+fn a_lane_is_complete_when_everything_came_to_an_end() {
+    for (status, expected) in [(LaneStatus::Complete, true), (LaneStatus::Interrupted, false)] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.db");
+        let mut recorder = create(&path);
+        write(&mut recorder, vec![started()]);
+        write(&mut recorder, vec![Event::LaneFinished { lane: 0, status, calls: 0 }]);
+        recorder.close();
+        let reader = Reader::open(&path).unwrap();
+        let lanes = reader.lanes(&reader.find("abc").unwrap()).unwrap();
+        assert_eq!(lanes[0].is_complete(), expected);
+    }
 }
 
 #[test]
