@@ -1,7 +1,7 @@
 //! How many calls a backend may have in flight.
 //!
 //! The limit begins low, grows by a few with each success until the first sign of too
-//! much (which makes sixteen times of it each round), and grows gently after that. A burst of refusals
+//! much (which makes 32 times of it each round), and grows gently after that. A burst of refusals
 //! cuts it once: calls that were begun before the last cut say nothing about the limit
 //! that holds now. Until its first success, and after a case that ended in an error until the
 //! next one, a backend gets no more cases than it takes to find out that it is hopeless, and
@@ -18,9 +18,9 @@ use crate::retry;
 const FIRST: u64 = 8;
 /// A limit that was found again and again is tried out this many times more rarely.
 const MOST_PATIENT: f64 = 64.0;
-/// By how much the limit grows with each success until it is cut: it is sixteen times as high after a round. Doubling takes
-/// nine rounds to a thousand calls in flight, which is longer than many runs take; this takes three.
-const RISE: f64 = 15.0;
+/// By how much the limit grows with each success until it is cut: it is 32 times as high after a round. Doubling takes
+/// nine rounds to a thousand calls in flight, which is longer than many runs take; this takes two.
+const RISE: f64 = 31.0;
 /// What is left of the limit after a burst of refusals.
 const CUT: f64 = 0.7;
 /// By how much the limit grows in a round once it has been cut.
@@ -256,15 +256,15 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_limit_rises_sixteenfold_until_it_reaches_the_most() {
+    async fn the_limit_rises_steeply_until_it_reaches_the_most() {
         let now = Instant::now();
-        let mut pacer = Pacer::new(64, Some(3), MOST);
+        let mut pacer = Pacer::new(1000, Some(3), MOST);
         let mut limits = vec![pacer.limit()];
         for _ in 0..4 {
             round(&mut pacer, now);
             limits.push(pacer.limit());
         }
-        assert_eq!(limits, [3, 48, 64, 64, 64]);
+        assert_eq!(limits, [3, 96, 1000, 1000, 1000]);
     }
 
     #[tokio::test(start_paused = true)]
