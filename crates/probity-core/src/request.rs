@@ -108,6 +108,16 @@ impl Part {
             Self::ToolResult(result) => result.content.len(),
         }
     }
+
+    /// Bytes that it takes in memory. Calls of tools are short.
+    fn held_bytes(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Image(image) => image.held_bytes(),
+            Self::ToolCall(_) => 0,
+            Self::ToolResult(result) => result.content.len(),
+        }
+    }
 }
 
 impl Message {
@@ -201,6 +211,13 @@ impl Request {
     pub fn text_bytes(&self) -> usize {
         let texts = self.conversation().iter().flat_map(Message::texts);
         texts.map(|it| it.len()).sum()
+    }
+
+    /// What of it is in memory for it alone: all that is said, but for instructions that others have as well.
+    pub fn own_bytes(&self) -> usize {
+        let is_shared = self.first_system().is_some_and(|it| Arc::strong_count(it) > 1);
+        let said = if is_shared { self.conversation() } else { &self.messages };
+        said.iter().flat_map(|it| &it.content).map(Part::held_bytes).sum()
     }
 
     /// Its messages without the instructions at the beginning.
@@ -358,6 +375,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn instructions_that_others_have_as_well_are_not_its_own() {
+        let own = |system: Arc<str>| Request::new(Some(system), "hi").own_bytes();
+        let shared: Arc<str> = "be brief".into();
+        assert_eq!((own(shared.clone()), own("be brief".into())), (2, 10));
+        let image = Image::from_bytes("a.gif", b"GIF89a.".to_vec()).unwrap();
+        let shown = Message { role: Role::User, content: vec![Part::Image(image)] };
+        assert_eq!(Request::of(vec![shown]).own_bytes(), 7);
+    }
 
     #[test]
     fn tools_and_settings_make_another_request() {

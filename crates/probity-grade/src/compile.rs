@@ -570,3 +570,28 @@ pub(crate) fn choices(keys: &[String], choices: Vec<String>) -> Result<Choices, 
 fn problem(field: &'static str, code: &'static str, message: String) -> CriteriaProblem {
     CriteriaProblem { path: vec![Step::Key(field)], code, message, help: None }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_replies_that_are_searched_and_compared_are_judged_quickly() {
+        let rules = Rules::default();
+        let mut compiler = Compiler::new(&rules);
+        for (criteria, expected) in [
+            (r#""expected_response": "a""#, true),
+            (r#""assert": [{"type": "contains", "value": "a"}]"#, true),
+            (r#""expected_format": "json""#, false),
+            (r#""expected_command": "ls", "category": "correctness""#, false),
+            (r#""assert": [{"type": "regex", "value": "a+"}]"#, false),
+            (r#""assert": [{"type": "contains", "value": "a"}, {"type": "is-json"}]"#, false),
+            (r#""expected_response": "a", "transform": "output.trim()""#, false),
+            (r#""expected_response": "a", "match": "regex""#, false),
+        ] {
+            let case = format!(r#"{{"id": "a", "prompt": "p", {criteria}}}"#);
+            let case = TestCase::from_json(&case).unwrap();
+            assert_eq!(compiler.compile(&case).unwrap().is_quick(), expected, "{criteria}");
+        }
+    }
+}

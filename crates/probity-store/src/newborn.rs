@@ -8,7 +8,7 @@ use std::{
     fs::File,
     io,
     os::{fd::AsRawFd as _, unix::fs::FileExt as _},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
@@ -23,8 +23,21 @@ const EMPTY: &[u8] = include_bytes!("schema/newest.pages");
 /// Bytes of an empty page that are not zero.
 const BEGINNING: usize = 8;
 
+/// Logs that a killed process leaves. Whose store was deleted since has to lose them first, or SQLite would take them for those of the
+/// new one and bring its pages back. It throws them away itself where the store is an empty file.
+const LOGS: [&str; 2] = ["-wal", "-journal"];
+
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    name.into()
+}
+
 /// Makes a new store that only its owner may read. It fails if something is there already, and where no file can be without a name.
 pub(crate) fn make(path: &Path) -> io::Result<()> {
+    if LOGS.iter().any(|end| beside(path, end).exists()) {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
     let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // It is gone if this process ends before the last line.
     let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;

@@ -93,6 +93,14 @@ impl Image {
             data: Some(data.into()),
         }))
     }
+
+    /// Bytes that it takes in memory.
+    pub(super) fn held_bytes(&self) -> usize {
+        match self {
+            Self::Url(url) => url.len(),
+            Self::File(file) => file.data.as_ref().map_or(0, |it| it.len()),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -327,6 +327,15 @@ impl Silence {
     }
 }
 
+impl Drop for Silence {
+    fn drop(&mut self) {
+        // What is made for a run that is over would stay with the server.
+        if let Some(asking) = &self.asking {
+            asking.abort();
+        }
+    }
+}
+
 fn unread(why: &str) -> Outcome {
     Outcome {
         wire: WIRE,

@@ -13,7 +13,7 @@ use crate::budget::Left;
 
 /// What the texts of the cases may take that are being worked on, in bytes. With more, no other case begins: long texts would
 /// take as much memory as there are calls in flight. A case that waits for other lanes does not count, since these may have to
-/// begin it first; and one that is larger than this begins alone.
+/// begin it first; and beside one that is larger than this, no other begins.
 pub(super) const MOST_LIVE_BYTES: usize = if cfg!(test) { 20 << 10 } else { 20 << 20 };
 
 impl Engine {

@@ -76,9 +76,9 @@ impl Drop for Held {
     }
 }
 
-/// What the texts of a case take: what is asked, and what that was made from.
+/// What a case takes: what is asked, and what that was made from.
 pub(crate) fn weight(prepared: &Prepared) -> usize {
-    2 * prepared.request.text_bytes()
+    2 * prepared.request.own_bytes()
 }
 
 #[cfg(test)]

@@ -62,8 +62,8 @@ pub(crate) fn share_heaps() {
     }
 }
 
-/// One for the thread that the program begins with, and one for all others. With a single one, threads that read, ask and record
-/// wait for each other, which is an eighth of a run without latency; each further one costs memory and saves nothing.
+/// Threads are given one of them in turn. With a single one, those that read, ask and record wait for each other, which is an eighth
+/// of a run without latency; a third one and more cost memory and save nothing.
 #[cfg(target_env = "gnu")]
 const HEAPS: libc::c_int = 2;
 /// Texts beyond this are given back to the kernel at once, in bytes.

@@ -244,6 +244,30 @@ fn counts_are_made_from_the_records() {
 }
 
 #[test]
+fn a_new_store_has_nothing_of_the_log_of_a_deleted_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.db");
+    let log = folder.path().join("x.db-wal");
+    let mut recorder = create(&path);
+    write(&mut recorder, vec![started(), finished(record("a", Verdict::Pass))]);
+    // What a killed process leaves.
+    let left = std::fs::read(&log).unwrap();
+    recorder.close();
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(&log, left).unwrap();
+    let new = NewRun {
+        run_id: "20261115-110000-second".to_owned(),
+        suite: "s.toml".to_owned(),
+        started_ms: 1_794_740_400_000,
+        info: RunInfo::default(),
+    };
+    Recorder::create(&path, &new).unwrap().close();
+    let reader = Reader::open(&path).unwrap();
+    let runs: Vec<String> = reader.runs().unwrap().into_iter().map(|it| it.run_id).collect();
+    assert_eq!(runs, [new.run_id]);
+}
+
+#[test]
 fn a_lane_is_complete_when_everything_came_to_an_end() {
     for (status, expected) in [(LaneStatus::Complete, true), (LaneStatus::Interrupted, false)] {
         let folder = tempfile::tempdir().unwrap();
