@@ -586,7 +586,6 @@ mod tests {
             (r#""expected_command": "ls", "category": "correctness""#, false),
             (r#""assert": [{"type": "regex", "value": "a+"}]"#, false),
             (r#""assert": [{"type": "contains", "value": "a"}, {"type": "is-json"}]"#, false),
-            (r#""expected_response": "a", "transform": "output.trim()""#, false),
             (r#""expected_response": "a", "match": "regex""#, false),
         ] {
             let case = format!(r#"{{"id": "a", "prompt": "p", {criteria}}}"#);
