@@ -33,8 +33,8 @@ pub struct Fold<'j> {
     current: Option<Current>,
     /// Counts of cases that belong together, by group.
     groups: BTreeMap<String, Verdicts>,
-    /// Counts of cases that belong to no group but were asked several times.
-    lone: Vec<Group>,
+    /// How many cases of no group have these counts: there may be a million, and they hardly differ.
+    lone: BTreeMap<(u64, u64), usize>,
     has_groups: bool,
     /// By repeat.
     rounds: Vec<Verdicts>,
@@ -69,7 +69,7 @@ impl<'j> Fold<'j> {
             workers: BTreeMap::new(),
             current: None,
             groups: BTreeMap::new(),
-            lone: Vec::new(),
+            lone: BTreeMap::new(),
             has_groups: false,
             rounds: Vec::new(),
             tries: BTreeMap::new(),
@@ -198,7 +198,7 @@ impl<'j> Fold<'j> {
                 self.has_groups = true;
                 self.groups.entry(group).or_default().merge(counted);
             }
-            None => self.lone.push(Group { passed: counted.pass, total: counted.judged() }),
+            None => *self.lone.entry((counted.pass, counted.judged())).or_default() += 1,
         }
         if verdicts.judged() > 0 {
             *self.tries.entry((verdicts.pass, verdicts.judged())).or_default() += 1;
@@ -235,6 +235,9 @@ impl<'j> Fold<'j> {
         let of_groups = is_clustered
             .then(|| {
                 let named = groups.values().map(|it| Group { passed: it.pass, total: it.judged() });
+                let lone = lone.into_iter().flat_map(|((passed, total), cases)| {
+                    std::iter::repeat_n(Group { passed, total }, cases)
+                });
                 let all: Vec<Group> = named.chain(lone).collect();
                 clustered(&all, USUAL_LEVEL).map(|it| it.interval)
             })

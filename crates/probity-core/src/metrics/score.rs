@@ -129,10 +129,20 @@ pub(super) struct ScoreFold {
 #[derive(Debug, Default)]
 struct Units {
     groups: BTreeMap<String, Unit>,
-    /// Cases of no group. The results of a case come one after the other.
-    cases: Vec<Unit>,
-    /// Whose values the last of them are.
+    /// The case of no group whose values are coming in. The results of a case come one after the other.
+    open: Unit,
     last: String,
+    /// Earlier ones with several values.
+    several: Vec<Unit>,
+    singles: Singles,
+}
+
+/// Cases of no group with a single value each. There may be a million, and of most scores none takes any memory.
+#[derive(Debug, Default)]
+struct Singles {
+    zeros: u64,
+    ones: u64,
+    others: Vec<f64>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -142,43 +152,81 @@ struct Unit {
     count: u64,
 }
 
-impl Units {
-    fn add(&mut self, value: f64, result: &ResultFacts) {
-        let unit = match &result.group {
-            Some(group) => self.groups.entry(group.clone()).or_default(),
-            None => {
-                if self.cases.is_empty() || self.last != result.case_id {
-                    self.last.clone_from(&result.case_id);
-                    self.cases.push(Unit::default());
-                }
-                let last = self.cases.len() - 1;
-                &mut self.cases[last]
-            }
-        };
-        unit.sum += value;
-        unit.held += u64::from(value >= 1.0);
-        unit.count += 1;
+impl Unit {
+    fn of(value: f64) -> Self {
+        Self { sum: value, held: u64::from(value >= 1.0), count: 1 }
     }
 
-    fn all(&self) -> impl Iterator<Item = &Unit> {
-        self.groups.values().chain(&self.cases)
+    fn add(&mut self, value: f64) {
+        let Self { sum, held, count } = Self::of(value);
+        self.sum += sum;
+        self.held += held;
+        self.count += count;
+    }
+}
+
+impl Singles {
+    #[expect(clippy::float_cmp, reason = "these two values alone are counted")]
+    fn push(&mut self, value: f64) {
+        match value {
+            _ if value == 0.0 => self.zeros += 1,
+            _ if value == 1.0 => self.ones += 1,
+            _ => self.others.push(value),
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = f64> {
+        let counted = [(0.0, self.zeros), (1.0, self.ones)].into_iter();
+        let counted = counted.flat_map(|(value, times)| (0..times).map(move |_| value));
+        counted.chain(self.others.iter().copied())
+    }
+}
+
+impl Units {
+    fn add(&mut self, value: f64, result: &ResultFacts) {
+        if let Some(group) = &result.group {
+            return self.groups.entry(group.clone()).or_default().add(value);
+        }
+        if self.open.count == 0 || self.last != result.case_id {
+            self.last.clone_from(&result.case_id);
+            self.close();
+        }
+        self.open.add(value);
+    }
+
+    /// Puts the case away whose values came in.
+    fn close(&mut self) {
+        let unit = std::mem::take(&mut self.open);
+        match unit.count {
+            0 => {}
+            1 => self.singles.push(unit.sum),
+            _ => self.several.push(unit),
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = Unit> {
+        let open = Some(self.open).filter(|it| it.count > 0);
+        let whole = self.groups.values().chain(&self.several).copied();
+        whole.chain(self.singles.all().map(Unit::of)).chain(open)
     }
 
     /// The interval of a mean of zeros and ones, which is a share.
     fn of_share(&self) -> Option<Interval> {
-        let groups: Vec<Group> =
-            self.all().map(|it| Group { passed: it.held, total: it.count }).collect();
-        let held = self.all().map(|it| it.held).sum();
-        let of_units = || clustered(&groups, USUAL_LEVEL).map(|it| it.interval);
-        of_units().filter(|_| self.are_several()).or_else(|| wilson_95(held, self.count()))
+        let of_units = || {
+            let groups = self.all().map(|it| Group { passed: it.held, total: it.count });
+            clustered(&groups.collect::<Vec<_>>(), USUAL_LEVEL).map(|it| it.interval)
+        };
+        let of_values = || wilson_95(self.all().map(|it| it.held).sum(), self.count());
+        self.are_several().then(of_units).flatten().or_else(of_values)
     }
 
     fn of_mean(&self, values: &Moments) -> Option<Interval> {
-        let sums: Vec<GroupSum> =
-            self.all().map(|it| GroupSum { sum: it.sum, count: it.count }).collect();
-        let of_units = || mean_clustered(&sums, USUAL_LEVEL).map(|it| it.interval);
-        let interval =
-            of_units().filter(|_| self.are_several()).or_else(|| values.interval(USUAL_LEVEL))?;
+        let of_units = || {
+            let sums = self.all().map(|it| GroupSum { sum: it.sum, count: it.count });
+            mean_clustered(&sums.collect::<Vec<_>>(), USUAL_LEVEL).map(|it| it.interval)
+        };
+        let of_values = || values.interval(USUAL_LEVEL);
+        let interval = self.are_several().then(of_units).flatten().or_else(of_values)?;
         Some(Interval { low: interval.low.max(0.0), high: interval.high.min(1.0) })
     }
 
@@ -188,7 +236,8 @@ impl Units {
 
     /// Whether any of them has more than one value.
     fn are_several(&self) -> bool {
-        self.all().any(|it| it.count > 1)
+        let others = self.groups.values().chain([&self.open]);
+        !self.several.is_empty() || others.into_iter().any(|it| it.count > 1)
     }
 }
 

@@ -1,3 +1,8 @@
+use probity_stats::{
+    USUAL_LEVEL,
+    paired::{GroupSum, mean_clustered},
+};
+
 use super::*;
 use crate::record::Judging;
 
@@ -154,6 +159,29 @@ fn asking_the_same_again_says_nothing_new_about_a_share_of_scores() {
     let values = [1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0];
     let (once, often) = (score_interval(&values, 1, None), score_interval(&values, 6, None));
     assert!(often.low <= once.low && often.high >= once.high, "{once:?} and {often:?}");
+}
+
+#[test]
+fn cases_with_one_value_are_units_beside_those_with_several() {
+    let values: [(&str, &[f64]); 5] =
+        [("a", &[1.0]), ("b", &[0.5, 0.25]), ("c", &[0.0]), ("d", &[0.75]), ("e", &[1.0, 1.0])];
+    let results = values.into_iter().flat_map(|(id, values)| {
+        (0..).zip(values).map(move |(repeat, value)| ResultFacts {
+            scores: vec![Score { value: Some(*value), ..Score::new("tone", None) }],
+            ..outcome(id, repeat, PASS)
+        })
+    });
+    let found = fold(&Judging::default(), results.collect()).scores["tone"].summary;
+    let sums = values.map(|(_, values)| GroupSum {
+        sum: values.iter().sum(),
+        count: u64::try_from(values.len()).unwrap(),
+    });
+    let expected = mean_clustered(&sums, USUAL_LEVEL).unwrap();
+    assert_eq!(found.count, 7);
+    assert!((found.mean.unwrap() - expected.mean).abs() < 1e-12);
+    let interval = found.interval.unwrap();
+    assert!((interval.low - expected.interval.low.max(0.0)).abs() < 1e-12);
+    assert!((interval.high - expected.interval.high.min(1.0)).abs() < 1e-12);
 }
 
 #[test]

@@ -168,3 +168,22 @@ fn json_of(expected: &Value) -> Result<Value, CriteriaProblem> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_meant_by_an_expectation_follows_from_what_it_is() {
+        let meant =
+            |expected: Value, format| default_matcher(&expected, format, &Reading::default());
+        let json_wanted = Some(ExpectedFormat::Json);
+        assert_eq!(meant(json!("a"), None), Matcher::Trimmed);
+        assert_eq!(meant(json!(["a", "b"]), None), Matcher::AnyOf);
+        assert_eq!(meant(json!(["a", 1]), None), Matcher::JsonEqual);
+        assert_eq!(meant(json!(["a", "b"]), json_wanted), Matcher::JsonEqual);
+        assert_eq!(meant(json!("a"), json_wanted), Matcher::JsonEqual);
+    }
+}
