@@ -115,6 +115,11 @@ impl LaneState {
         Some(std::mem::take(&mut **waiting))
     }
 
+    /// Whether all its cases came to an end in earlier sessions, and nobody wants to hear of them.
+    pub(super) fn has_all(&self, cases: &Cases, done: &Done) -> bool {
+        !done.is_empty() && done.len() as u64 >= self.info.planned && !cases.tells_known
+    }
+
     /// Begins to ask the cases that are read for it.
     pub(super) fn open(&mut self, cases: mpsc::Receiver<Fed>) {
         self.deadline = self.timeout.and_then(|it| Instant::now().checked_add(it));

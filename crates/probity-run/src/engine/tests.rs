@@ -19,11 +19,11 @@ use std::{
 
 use probity_core::{
     case::TestCase,
-    classification::Verdict,
+    classification::{Class, Verdict},
     criteria::{Assertion, AssertionKind, AssertionTest},
     failure::ErrorKind,
     kind::RunnerKind,
-    record::CallError,
+    record::{CallError, InputDigest},
 };
 use probity_load::settings::{Budget, FailFast, Resolved, Retry, Settings};
 use proptest::prelude::*;
@@ -37,7 +37,7 @@ use crate::{
     redact::Redactor,
     sandbox::Ground,
     scorer::Scorers,
-    source::{Cases, Done},
+    source::{Cases, Done, DoneCase, Stored},
 };
 
 static RULES: LazyLock<Rules> = LazyLock::new(Rules::default);
@@ -285,6 +285,27 @@ async fn every_case_comes_to_an_end() {
     assert_eq!(outcome.lanes, [LaneStatus::Complete]);
     assert_eq!((outcome.used.calls, finished(&events, 0)), (200, 200));
     assert_eq!(script(&backend).peak.load(Ordering::SeqCst), 64);
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_nothing_is_left_nothing_is_read() {
+    let backend = backend("a", replies(3), 64);
+    let mut plan = plan(std::slice::from_ref(&backend), settings(), 1);
+    let lane = &mut plan.lanes[0];
+    let input = InputDigest::of([b"asked".as_slice()]);
+    let mut stored = Stored::default();
+    for TestCase { id, .. } in &lane.cases.given {
+        let (class, verdict) = (Class::Pass, Verdict::Pass);
+        stored.add(id, 0, DoneCase { input, class, verdict }, true);
+    }
+    lane.done = stored.settle();
+    for TestCase { id, .. } in lane.cases.given.drain(..) {
+        lane.done.meet(&id, 0, input);
+    }
+    // It would be an error if anybody read this.
+    lane.cases.files.paths.push("/nowhere/cases.jsonl".into());
+    let (outcome, _) = trace(plan, None).await;
+    assert_eq!((outcome.lanes, outcome.used.calls), (vec![LaneStatus::Complete], 0));
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use probity_core::{event::Event, record::LaneStatus};
+use tokio::sync::mpsc;
 
 use super::{Engine, Halt};
 use crate::source::feed;
@@ -115,6 +116,11 @@ impl Engine {
                 Some(reason) => lane.stop(LaneStatus::Skipped { reason }),
                 None => {
                     let Some((cases, done)) = lane.take_waiting() else { continue };
+                    if lane.has_all(&cases, &done) {
+                        // Nothing has to be read to know that none is left.
+                        lane.open(mpsc::channel(1).1);
+                        continue;
+                    }
                     // One that was begun before ends with its own cases, not with those of others.
                     let alone = (!done.is_empty()).then_some(at);
                     let together = waiting.entry((lane.runner, lane.backend, alone));
