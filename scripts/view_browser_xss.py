@@ -135,7 +135,7 @@ def run(probity, work):
     with sqlite3.connect(f"{work}/x.db") as store:
         lanes = store.execute("SELECT l.id FROM lanes l JOIN runs r ON r.id = l.run WHERE r.suite = 'x-runners.toml' ORDER BY l.id").fetchall()
         for (lane,), text in zip(lanes, PAYLOADS, strict=True):
-            store.execute("UPDATE lanes SET variant = ?1, info = json_set(info, '$.variant', ?1) WHERE id = ?2", (text, lane))
+            store.execute("UPDATE lanes SET variant = ?1, info = json_set(info, '$.variant', ?1), sum = NULL WHERE id = ?2", (text, lane))
         kept = store.execute("SELECT started_ms, finished_ms, status, info FROM runs ORDER BY id LIMIT 1").fetchone()
         broken = [json.dumps(json.loads(kept[3]) | {"suite_path": f"{work}/{it}.toml"}) for it in ("x-broken", "x-unread")]
         for at, text in enumerate(PAYLOADS):

@@ -276,7 +276,7 @@ impl Collected {
             started_ms: 0,
             info: RunInfo::default(),
         };
-        let create = || Recorder::create(&folder.join("s.db"), &run).map_err(io::Error::other);
+        let create = || Recorder::create(&folder.join("s.db"), &run, []).map_err(io::Error::other);
         Ok(Self {
             begun: Instant::now(),
             recorder: scale.is_recorded.then(create).transpose()?,

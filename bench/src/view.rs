@@ -165,13 +165,14 @@ pub(crate) fn copy(store: &Path, runs: usize) -> rusqlite::Result<()> {
         connection.query_row(&format!("SELECT max(id) FROM {table}"), [], |row| row.get(0))
     };
     let (lanes, results) = (last("lanes")?, last("results")?);
-    let of_lanes = columns("lanes", &["id", "run"])?;
+    let of_lanes = columns("lanes", &["id", "run", "sum"])?;
     let of_results = columns("results", &["id", "lane"])?;
     let of_scores = columns("scores", &["result"])?;
     for at in 1..i64::try_from(runs).unwrap_or(i64::MAX) {
         let of_suite = at % i64::try_from(SUITES).unwrap_or(1);
         connection.execute(
-            "INSERT INTO runs SELECT id + ?1, substr(run_id, 1, 16) || printf('%06x', ?1), 'suite-' || ?2 || '.toml',
+            "INSERT INTO runs (id, run_id, suite, started_ms, finished_ms, status, info)
+                SELECT id + ?1, substr(run_id, 1, 16) || printf('%06x', ?1), 'suite-' || ?2 || '.toml',
                 started_ms + ?1 * 60000, finished_ms + ?1 * 60000, status, info FROM runs WHERE id = 1",
             params![at, of_suite],
         )?;

@@ -18,6 +18,7 @@ mod recorder;
 mod result;
 mod runs;
 mod schema;
+mod sealed;
 mod side_by_side;
 mod upgrade;
 mod view;
@@ -198,6 +199,9 @@ impl StoreError {
             }
             Self::Busy(_) => Some("wait until it has ended, or stop it"),
             Self::Write(_) => Some("what was recorded before is kept"),
+            Self::Read(source) if result::is_not_as_written(source) => {
+                Some("restore the store from a copy, or name another with `--store PATH`")
+            }
             Self::Read(_) | Self::Content(_) => None,
             Self::Incomplete { .. } => {
                 Some("restore the store, or ask again what is missing with `probity run --resume`")
@@ -374,7 +378,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.db");
         let connection = Connection::open(&path).unwrap();
-        connection.execute_batch("CREATE TABLE mine (x); PRAGMA user_version = 14").unwrap();
+        connection.execute_batch("CREATE TABLE mine (x); PRAGMA user_version = 15").unwrap();
         assert!(schema::is_current(&connection).unwrap());
         let error = Reader::open_to_look(&path).unwrap_err();
         assert!(matches!(error, StoreError::Foreign { .. }), "{error}");

@@ -17,6 +17,7 @@ use crate::{
         Column, json,
         parts::{AskedColumn, ScoreColumn},
     },
+    sealed::{LANES, RUNS},
 };
 
 /// A run in a store.
@@ -155,7 +156,8 @@ fn copy_all(
     let complete = lanes.iter().all(|merged| merged.status.is_complete());
     let status = if complete { RunStatus::Complete } else { RunStatus::Incomplete };
     transaction.execute(
-        "INSERT INTO runs (run_id, suite, started_ms, finished_ms, status, info) VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT INTO runs (run_id, suite, started_ms, finished_ms, status, info, lane_count)
+         VALUES (?, ?, ?, ?, ?, ?, ?)",
         params![
             run.run_id,
             run.suite,
@@ -163,9 +165,11 @@ fn copy_all(
             run.started_ms,
             status.as_str(),
             json(&run.info),
+            lanes.len(),
         ],
     )?;
     let row = transaction.last_insert_rowid();
+    RUNS.renew(transaction, row)?;
     for Merged { lane: planned, status, calls } in lanes {
         let Lane { runner, backend, .. } = planned;
         let (info, status) = (json(planned), json(status));
@@ -175,6 +179,7 @@ fn copy_all(
             params![row, runner, variant(planned), backend, info, status, calls],
         )?;
         let lane = transaction.last_insert_rowid();
+        LANES.renew(transaction, lane)?;
         for (source, schema) in sources.iter().zip(schemas) {
             let part = Part { connection: transaction, schema };
             if let Some(case_id) = part.copy(&source.run.run_id, planned, lane)? {

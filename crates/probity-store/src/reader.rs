@@ -20,10 +20,11 @@ use crate::{
     lock::is_busy,
     open, open_to_read,
     result::{
-        self, Json, Name,
+        self, Json, Name, not_as_written,
         parts::{ScoreColumn, read_asked, read_score, select_asked},
         sums::Summed,
     },
+    sealed::LANES,
 };
 
 /// Reads a store.
@@ -154,16 +155,24 @@ impl Reader {
     /// The lanes of a run, in the order they were planned.
     pub fn lanes(&self, run: &RunRow) -> Result<Vec<LaneView>, StoreError> {
         let read = || {
-            let mut statement = self.connection.prepare_cached(
-                "SELECT id, info, status, calls FROM lanes WHERE run = ? AND retired = 0
-                 ORDER BY id",
-            )?;
+            // Lanes that do not count are read as well: whether they do not is what may be damaged.
+            let sql = format!("SELECT {} FROM lanes WHERE run = ? ORDER BY id", LANES.select());
+            let mut statement = self.connection.prepare_cached(&sql)?;
             let rows = statement.query_map([run.row], |row| {
-                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+                LANES.check(row)?;
+                let is_retired: bool = row.get(LANES.place("retired"))?;
+                let lane = (
+                    row.get(0)?,
+                    row.get(LANES.place("info"))?,
+                    row.get(LANES.place("status"))?,
+                    row.get(LANES.place("calls"))?,
+                );
+                Ok((!is_retired).then_some(lane))
             })?;
-            rows.collect::<Result<Vec<(i64, String, Option<String>, u64)>, _>>()
+            rows.filter_map(Result::transpose).collect::<Result<Vec<_>, _>>()
         };
-        let rows = read().map_err(StoreError::Read)?;
+        let rows: Vec<(i64, String, Option<String>, u64)> = read().map_err(StoreError::Read)?;
+        self.check_lane_count(run).map_err(StoreError::Read)?;
         let unexpected = |error: serde_json::Error| StoreError::Content(format!("a lane: {error}"));
         rows.into_iter()
             .map(|(row, info, status, calls)| {
@@ -172,6 +181,24 @@ impl Reader {
                 Ok(LaneView { row, lane, status: status.map_err(unexpected)?, calls })
             })
             .collect()
+    }
+
+    /// Says so if lanes of a run are gone. Runs of older versions do not know how many they have.
+    fn check_lane_count(&self, run: &RunRow) -> rusqlite::Result<()> {
+        // In one statement: a run that is taken up may have more lanes a moment later.
+        let mut statement = self.connection.prepare_cached(
+            "SELECT lane_count, (SELECT count(*) FROM lanes WHERE run = runs.id AND retired = 0)
+             FROM runs WHERE id = ?",
+        )?;
+        let counts = statement.query_row([run.row], |row| Ok((row.get(0)?, row.get(1)?)));
+        let (had, has): (Option<u64>, u64) = counts.optional()?.unwrap_or_default();
+        match had {
+            Some(had) if had != has => {
+                let what = format!("{has} of its {had} lanes are there");
+                Err(not_as_written("run", &run.run_id, &what))
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// The counts of a lane.

@@ -1,19 +1,16 @@
 //! The one writer of a run.
 
+mod writer;
+
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, LazyLock},
+    sync::Arc,
     time::Duration,
 };
 
 use probity_core::{
-    crew::Crew,
-    event::{CaseKey, Event, Stamped},
-    record::{
-        Aborted, Asked, CaseRecord, FailedAttempt, InputDigest, Lane, LaneStatus, RunInfo,
-        RunStatus, Spent,
-    },
-    score::Score,
+    event::{Event, Stamped},
+    record::{Lane, RunInfo, RunStatus},
 };
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
@@ -21,15 +18,11 @@ use crate::{
     Reader, StoreError, browse,
     lock::{Ledger, Lock},
     make_store, open,
-    result::{
-        Column, NewResult, json,
-        parts::{AskedColumn, ScoreColumn, bind_asked, bind_score, insert_part},
-    },
+    result::json,
     schema::PATIENCE,
+    sealed::{LANES, RUNS},
 };
-
-/// Bytes of a name that the key of a text begins with.
-const KEY_PREFIX: usize = 16;
+use writer::Writer;
 
 /// The lane of a run, a runner, a variant and a backend.
 const IS_LANE: &str = "run = ?1 AND runner = ?2 AND variant = ?3 AND backend = ?4";
@@ -68,30 +61,39 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Begins a run.
-    pub fn create(path: &Path, run: &NewRun) -> Result<Self, StoreError> {
+    /// Begins a run. Lanes that are known by now are in the store with it.
+    pub fn create<'a>(
+        path: &Path,
+        run: &NewRun,
+        lanes: impl IntoIterator<Item = &'a Lane>,
+    ) -> Result<Self, StoreError> {
         make_store(path)?;
-        let connection = open_for_run(path)?;
+        let mut connection = open_for_run(path)?;
         let lock = Lock::take(path, &run.run_id)?;
-        let row = insert_run(&connection, run).map_err(StoreError::Write)?;
+        let row = in_one(&mut connection, |transaction| {
+            let row = insert_run(transaction, run)?;
+            have_lanes(transaction, row, lanes)?;
+            Ok(row)
+        })?;
         Ok(Self::new((connection, path), row, lock))
     }
 
     /// Goes on with a run.
     pub fn resume(path: &Path, run_id: &str) -> Result<Self, StoreError> {
-        let connection = open_for_run(path)?;
+        let mut connection = open_for_run(path)?;
         let lock = Lock::take(path, run_id)?;
         let row: Option<i64> = connection
             .query_row("SELECT id FROM runs WHERE run_id = ?", [run_id], |row| row.get(0))
             .optional()
             .map_err(StoreError::Read)?;
         let row = row.ok_or_else(|| StoreError::UnknownRun(run_id.to_owned()))?;
-        connection
-            .execute(
+        in_one(&mut connection, |transaction| {
+            transaction.execute(
                 "UPDATE runs SET status = ?, finished_ms = NULL WHERE id = ?",
                 params![RunStatus::Running.as_str(), row],
-            )
-            .map_err(StoreError::Write)?;
+            )?;
+            RUNS.renew(transaction, row)
+        })?;
         Ok(Self::new((connection, path), row, lock))
     }
 
@@ -196,13 +198,17 @@ impl Recorder {
 
     /// Says how many calls a lane has made in all earlier sessions.
     pub fn set_calls(&mut self, lane: &Lane, calls: u64) -> Result<(), StoreError> {
-        self.connection
-            .execute(
-                &format!("UPDATE lanes SET calls = ?5 WHERE {IS_LANE}"),
-                params![self.run, lane.runner, variant(lane), lane.backend, calls],
-            )
-            .map_err(StoreError::Write)?;
-        Ok(())
+        let run = self.run;
+        in_one(&mut self.connection, |transaction| {
+            let row = transaction
+                .query_row(
+                    &format!("UPDATE lanes SET calls = ?5 WHERE {IS_LANE} RETURNING id"),
+                    params![run, lane.runner, variant(lane), lane.backend, calls],
+                    |row| row.get(0),
+                )
+                .optional()?;
+            row.map_or(Ok(()), |row| LANES.renew(transaction, row))
+        })
     }
 
     /// Where the calls of lanes are written down before they are made. What an earlier process
@@ -212,41 +218,26 @@ impl Recorder {
         &mut self,
         lanes: impl IntoIterator<Item = &'a Lane>,
     ) -> Result<Ledger, StoreError> {
-        let transaction = begin(&mut self.connection)?;
-        let before = |lane: &'a Lane| {
-            transaction.execute(
-                "INSERT INTO lanes (run, runner, variant, backend, info) VALUES (?, ?, ?, ?, ?)
-                 ON CONFLICT (run, runner, variant, backend) DO NOTHING",
-                params![self.run, lane.runner, variant(lane), lane.backend, json(lane)],
-            )?;
-            let calls = transaction.query_row(
-                &format!("SELECT calls FROM lanes WHERE {IS_LANE}"),
-                params![self.run, lane.runner, variant(lane), lane.backend],
-                |row| row.get(0),
-            )?;
-            Ok((lane, calls))
-        };
-        let lanes = lanes.into_iter().map(before).collect::<rusqlite::Result<Vec<_>>>();
-        let lanes = lanes.map_err(StoreError::Write)?;
-        transaction.commit().map_err(StoreError::Write)?;
+        let run = self.run;
+        let lanes =
+            in_one(&mut self.connection, |transaction| have_lanes(transaction, run, lanes))?;
         self.lock.ledger(&lanes)
     }
 
     /// Says how many results a lane is to have, where that is known only at its end.
     pub fn set_planned(&mut self, lane: usize, planned: u64) -> Result<(), StoreError> {
         let row = self.lanes[lane];
-        let update = || {
+        in_one(&mut self.connection, |transaction| {
             let info: String =
-                self.connection
+                transaction
                     .query_row("SELECT info FROM lanes WHERE id = ?", [row], |it| it.get(0))?;
             if let Ok(info) = serde_json::from_str::<Lane>(&info) {
                 let info = json(&Lane { planned, ..info });
-                self.connection
+                transaction
                     .execute("UPDATE lanes SET info = ? WHERE id = ?", params![info, row])?;
             }
-            Ok(())
-        };
-        update().map_err(StoreError::Write)
+            LANES.renew(transaction, row)
+        })
     }
 
     /// Has the disk fail from now on, as SQLite sees it.
@@ -314,20 +305,66 @@ fn open_for_run(path: &Path) -> Result<Connection, StoreError> {
 /// Writes a run that is already over, with all its events. It is there as a whole, or not at all.
 pub fn record_whole(path: &Path, run: &NewRun, events: &[Stamped]) -> Result<(), StoreError> {
     make_store(path)?;
-    let mut connection = open(path)?;
-    let transaction = begin(&mut connection)?;
-    let write = || {
-        let row = insert_run(&transaction, run)?;
+    in_one(&mut open(path)?, |transaction| {
+        let row = insert_run(transaction, run)?;
         let (mut lanes, mut last_system) = (Vec::new(), None);
-        let mut writer = Writer {
-            transaction: &transaction,
-            run: row,
-            lanes: &mut lanes,
-            last_system: &mut last_system,
-        };
+        let mut writer =
+            Writer { transaction, run: row, lanes: &mut lanes, last_system: &mut last_system };
         events.iter().try_for_each(|Stamped { at_ms, event }| writer.write(*at_ms, event))
-    };
-    write().and_then(|()| transaction.commit()).map_err(StoreError::Write)
+    })
+}
+
+/// Writes in one transaction.
+fn in_one<T>(
+    connection: &mut Connection,
+    write: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+) -> Result<T, StoreError> {
+    let transaction = begin(connection)?;
+    let written = write(&transaction).map_err(StoreError::Write)?;
+    transaction.commit().map_err(StoreError::Write)?;
+    Ok(written)
+}
+
+/// Has lanes in the store, with the calls that each of them made before.
+fn have_lanes<'a>(
+    connection: &Connection,
+    run: i64,
+    lanes: impl IntoIterator<Item = &'a Lane>,
+) -> rusqlite::Result<Vec<(&'a Lane, u64)>> {
+    let mut all = Vec::new();
+    let mut is_new = false;
+    for lane in lanes {
+        let made = connection.execute(
+            "INSERT INTO lanes (run, runner, variant, backend, info) VALUES (?, ?, ?, ?, ?)
+             ON CONFLICT (run, runner, variant, backend) DO NOTHING",
+            params![run, lane.runner, variant(lane), lane.backend, json(lane)],
+        )?;
+        if made > 0 {
+            is_new = true;
+            LANES.renew(connection, connection.last_insert_rowid())?;
+        }
+        let calls = connection.query_row(
+            &format!("SELECT calls FROM lanes WHERE {IS_LANE}"),
+            params![run, lane.runner, variant(lane), lane.backend],
+            |row| row.get(0),
+        )?;
+        all.push((lane, calls));
+    }
+    if is_new {
+        count_lanes(connection, run)?;
+    }
+    Ok(all)
+}
+
+/// Keeps with a run how many lanes count.
+fn count_lanes(connection: &Connection, run: i64) -> rusqlite::Result<()> {
+    const COUNT: &str = "(SELECT count(*) FROM lanes WHERE run = ?1 AND retired = 0)";
+    let sql =
+        format!("UPDATE runs SET lane_count = {COUNT} WHERE id = ?1 AND lane_count IS NOT {COUNT}");
+    match connection.execute(&sql, [run])? {
+        0 => Ok(()),
+        _ => RUNS.renew(connection, run),
+    }
 }
 
 /// The row of a new run.
@@ -342,280 +379,14 @@ fn insert_run(connection: &Connection, run: &NewRun) -> rusqlite::Result<i64> {
             json(&run.info),
         ],
     )?;
-    Ok(connection.last_insert_rowid())
+    let row = connection.last_insert_rowid();
+    RUNS.renew(connection, row)?;
+    Ok(row)
 }
 
 /// Begins to write. Others that write are waited for here, and never halfway.
 fn begin(connection: &mut Connection) -> Result<Transaction<'_>, StoreError> {
     connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(StoreError::Write)
-}
-
-/// Writes events within one transaction.
-struct Writer<'a> {
-    transaction: &'a Transaction<'a>,
-    run: i64,
-    lanes: &'a mut Vec<i64>,
-    last_system: &'a mut Option<(Arc<str>, i64)>,
-}
-
-impl Writer<'_> {
-    fn write(&mut self, at_ms: i64, event: &Event) -> rusqlite::Result<()> {
-        match event {
-            Event::RunStarted { lanes, .. } => {
-                *self.lanes = lanes.iter().map(|lane| self.lane(lane)).collect::<Result<_, _>>()?;
-                // Lanes that the suite no longer has.
-                self.transaction.execute(
-                    "UPDATE lanes SET retired = 1
-                     WHERE run = ? AND retired = 0 AND id NOT IN (SELECT value FROM json_each(?))",
-                    params![self.run, json(&*self.lanes)],
-                )?;
-                Ok(())
-            }
-            Event::CaseFinished { lane, record } => self.case(self.lanes[*lane], record),
-            Event::CaseAborted { case, reason, used } => self.aborted(case, *reason, *used, at_ms),
-            Event::LaneFinished { lane, status, calls } => {
-                self.lane_status(self.lanes[*lane], status, *calls)
-            }
-            Event::RunFinished { complete } => {
-                let status = match (*complete, self.any_decided()?) {
-                    (true, false) => RunStatus::Complete,
-                    (true, true) => RunStatus::Decided,
-                    (false, _) => RunStatus::Incomplete,
-                };
-                self.transaction.execute(
-                    "UPDATE runs SET status = ?, finished_ms = ? WHERE id = ?",
-                    params![status.as_str(), at_ms, self.run],
-                )?;
-                Ok(())
-            }
-            Event::WorkersSeen(crew) => self.crew(at_ms, crew),
-            Event::CaseStarted(_)
-            | Event::AttemptFailed { .. }
-            | Event::BackendPaused { .. }
-            | Event::BackendTripped { .. }
-            | Event::WorkersPaused { .. }
-            | Event::WorkersResumed { .. }
-            | Event::CancelStarted { .. } => Ok(()),
-        }
-    }
-
-    /// How the workers stand, for those who look at the run meanwhile.
-    fn crew(&self, at_ms: i64, crew: &Crew) -> rusqlite::Result<()> {
-        self.transaction.execute(
-            "INSERT INTO crews (run, at_ms, crew) VALUES (?1, ?2, ?3)
-             ON CONFLICT (run) DO UPDATE SET at_ms = ?2, crew = ?3",
-            params![self.run, at_ms, json(crew)],
-        )?;
-        Ok(())
-    }
-
-    /// Whether the gates of any lane were decided early.
-    fn any_decided(&self) -> rusqlite::Result<bool> {
-        let mut statement =
-            self.transaction.prepare("SELECT status FROM lanes WHERE run = ? AND retired = 0")?;
-        let mut rows = statement.query([self.run])?;
-        while let Some(row) = rows.next()? {
-            let status: Option<String> = row.get(0)?;
-            let status = status.and_then(|it| serde_json::from_str::<LaneStatus>(&it).ok());
-            if matches!(status, Some(LaneStatus::Decided { .. })) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// The row of a lane; what is known of it may have changed since an earlier session.
-    fn lane(&self, lane: &Lane) -> rusqlite::Result<i64> {
-        let info = json(lane);
-        // Mostly it is there as it is to be, and nothing has to reach the disk.
-        let ready = self
-            .transaction
-            .prepare_cached(&format!(
-                "SELECT id FROM lanes WHERE {IS_LANE} AND info = ?5 AND status IS NULL AND retired = 0"
-            ))?
-            .query_row(
-                params![self.run, lane.runner, variant(lane), lane.backend, info],
-                |row| row.get(0),
-            )
-            .optional()?;
-        if let Some(row) = ready {
-            return Ok(row);
-        }
-        self.transaction.query_row(
-            "INSERT INTO lanes (run, runner, variant, backend, info) VALUES (?1, ?2, ?3, ?4, ?5)
-             ON CONFLICT (run, runner, variant, backend)
-             DO UPDATE SET info = ?5, status = NULL, retired = 0 RETURNING id",
-            params![self.run, lane.runner, variant(lane), lane.backend, info],
-            |row| row.get(0),
-        )
-    }
-
-    fn lane_status(&self, lane: i64, status: &LaneStatus, calls: u64) -> rusqlite::Result<()> {
-        let status = json(status);
-        self.transaction.execute(
-            "UPDATE lanes SET status = ?, calls = calls + ? WHERE id = ?",
-            params![status, calls, lane],
-        )?;
-        Ok(())
-    }
-
-    fn case(&mut self, lane: i64, record: &CaseRecord) -> rusqlite::Result<()> {
-        // What may replace something keeps copies of the pages that it changes, so it is only tried where there is something.
-        static INSERT: LazyLock<String> = LazyLock::new(|| insert_result("INSERT OR IGNORE"));
-        static REPLACE: LazyLock<String> = LazyLock::new(|| insert_result("INSERT OR REPLACE"));
-        let definition = record.case.to_json();
-        let row = self.text(&record.case_id, &definition)?;
-        let system = self.system(record.request.shared_system())?;
-        let new = |failures| NewResult::new(record, (row, &definition), system, failures);
-        if !self.put(&INSERT, lane, &new(failures(None, record))?)? {
-            let earlier = self.earlier(lane, record)?;
-            self.put(&REPLACE, lane, &new(failures(earlier, record))?)?;
-        }
-        let result = self.transaction.last_insert_rowid();
-        self.scores(result, &record.classification.scores)?;
-        self.asked(result, &record.asked)?;
-        self.tags(lane, &record.case.tags)
-    }
-
-    /// Whether the result is there now.
-    fn put(&self, sql: &str, lane: i64, new: &NewResult<'_>) -> rusqlite::Result<bool> {
-        let mut statement = self.transaction.prepare_cached(sql)?;
-        new.bind(lane, &mut statement)?;
-        Ok(statement.raw_execute()? > 0)
-    }
-
-    /// A case that was cut off. What its calls used stays counted when it is asked again.
-    fn aborted(
-        &self,
-        case: &CaseKey,
-        reason: Aborted,
-        used: Spent,
-        at_ms: i64,
-    ) -> rusqlite::Result<()> {
-        let CaseKey { lane, case_id, repeat } = case;
-        let Spent { calls, usage, cost_usd } = used;
-        self.transaction
-            .prepare_cached(
-                "INSERT INTO aborted (lane, case_id, repeat, reason, at_ms, calls, input_tokens,
-                    output_tokens, cost_usd) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
-                 ON CONFLICT DO UPDATE SET reason = ?4, at_ms = ?5, calls = calls + ?6,
-                    input_tokens = input_tokens + ?7, output_tokens = output_tokens + ?8,
-                    cost_usd = cost_usd + ?9",
-            )?
-            .execute(params![
-                self.lanes[*lane],
-                case_id,
-                repeat,
-                reason.as_str(),
-                at_ms,
-                calls,
-                usage.input_tokens.unwrap_or(0),
-                usage.output_tokens.unwrap_or(0),
-                cost_usd,
-            ])?;
-        Ok(())
-    }
-
-    /// Every check of a case. Those of the result that it replaces went with that.
-    fn scores(&self, result: i64, scores: &[Score]) -> rusqlite::Result<()> {
-        static INSERT: LazyLock<String> =
-            LazyLock::new(|| insert_part("scores", ScoreColumn::ALL.map(ScoreColumn::as_str)));
-        for (place, score) in scores.iter().enumerate() {
-            let mut statement = self.transaction.prepare_cached(&INSERT)?;
-            statement.raw_bind_parameter(1, result)?;
-            statement.raw_bind_parameter(2, place)?;
-            bind_score(score, &mut statement)?;
-            statement.raw_execute()?;
-        }
-        Ok(())
-    }
-
-    /// Every question of a case, likewise.
-    fn asked(&mut self, result: i64, asked: &[Asked]) -> rusqlite::Result<()> {
-        static INSERT: LazyLock<String> =
-            LazyLock::new(|| insert_part("asked", AskedColumn::ALL.map(AskedColumn::as_str)));
-        for (place, it) in asked.iter().enumerate() {
-            let system = self.system(it.request.shared_system())?;
-            let mut statement = self.transaction.prepare_cached(&INSERT)?;
-            statement.raw_bind_parameter(1, result)?;
-            statement.raw_bind_parameter(2, place)?;
-            bind_asked(it, system, &mut statement)?;
-            statement.raw_execute()?;
-        }
-        Ok(())
-    }
-
-    /// What the lane has a table of.
-    fn tags(&self, lane: i64, tags: &[String]) -> rusqlite::Result<()> {
-        for tag in tags {
-            self.transaction
-                .prepare_cached("INSERT OR IGNORE INTO lane_tags (lane, tag) VALUES (?, ?)")?
-                .execute(params![lane, tag])?;
-        }
-        Ok(())
-    }
-
-    /// The tries that failed of the result that this one replaces.
-    fn earlier(&self, lane: i64, record: &CaseRecord) -> rusqlite::Result<Option<String>> {
-        let earlier = self
-            .transaction
-            .prepare_cached(
-                "SELECT failures FROM results WHERE lane = ? AND case_id = ? AND repeat = ?",
-            )?
-            .query_row(params![lane, record.case_id, record.repeat], |row| row.get(0))
-            .optional()?;
-        Ok(earlier.flatten())
-    }
-
-    /// The row of instructions; most cases of a run share them.
-    fn system(&mut self, text: Option<Arc<str>>) -> rusqlite::Result<Option<i64>> {
-        let Some(text) = text else { return Ok(None) };
-        if let Some((last, row)) = self.last_system.as_ref()
-            && *last == text
-        {
-            return Ok(Some(*row));
-        }
-        let row = self.text("", &text)?;
-        *self.last_system = Some((text, row));
-        Ok(Some(row))
-    }
-
-    /// The row of a text that may be there already.
-    ///
-    /// Its key begins as the name of what it belongs to. Cases that are recorded one after the other have names that
-    /// are alike, so their keys stand on a few pages of the index; hashes alone would stand on a page each, and a commit writes whole
-    /// pages.
-    fn text(&self, name: &str, text: &str) -> rusqlite::Result<i64> {
-        let mut key = name.as_bytes()[..name.len().min(KEY_PREFIX)].to_vec();
-        key.extend_from_slice(&InputDigest::of([text.as_bytes()]).0);
-        let made = self
-            .transaction
-            .prepare_cached("INSERT OR IGNORE INTO texts (hash, text) VALUES (?, ?)")?
-            .execute(params![key, text])?;
-        match made {
-            0 => self
-                .transaction
-                .prepare_cached("SELECT id FROM texts WHERE hash = ?")?
-                .query_row([key], |row| row.get(0)),
-            _ => Ok(self.transaction.last_insert_rowid()),
-        }
-    }
-}
-
-fn insert_result(verb: &str) -> String {
-    let places = ", ?".repeat(Column::ALL.len());
-    format!("{verb} INTO results (lane, {}) VALUES (?{places})", Column::names())
-}
-
-/// The tries that failed, with those of before.
-fn failures(earlier: Option<String>, record: &CaseRecord) -> Option<String> {
-    let mut all: Vec<FailedAttempt> = match earlier {
-        None if record.failures.is_empty() => return None,
-        None => Vec::new(),
-        Some(text) => serde_json::from_str(&text).unwrap_or_default(),
-    };
-    all.extend_from_slice(&record.failures);
-    (!all.is_empty()).then(|| json(&all))
 }
 
 #[cfg(test)]

@@ -262,15 +262,31 @@ fn stored(classification: &Classification) -> String {
 
 /// Why a row is not what was written.
 #[derive(Debug, thiserror::Error)]
-#[error("result `{case_id}` is damaged: {what}")]
+#[error("{thing} `{name}` is damaged: {what}")]
 pub(crate) struct Damaged {
-    pub(crate) case_id: String,
+    thing: &'static str,
+    name: String,
     what: String,
 }
 
 fn damaged(case_id: &str, what: &dyn ToString) -> rusqlite::Error {
-    let error = Damaged { case_id: case_id.to_owned(), what: what.to_string() };
+    not_as_written("result", case_id, what)
+}
+
+/// The error of a thing whose row is not what was written.
+pub(crate) fn not_as_written(
+    thing: &'static str,
+    name: &str,
+    what: &dyn ToString,
+) -> rusqlite::Error {
+    let error = Damaged { thing, name: name.to_owned(), what: what.to_string() };
     rusqlite::Error::FromSqlConversionFailure(0, Type::Text, Box::new(error))
+}
+
+/// Whether an error is that of [`not_as_written`].
+pub(crate) fn is_not_as_written(error: &rusqlite::Error) -> bool {
+    use rusqlite::Error::FromSqlConversionFailure;
+    matches!(error, FromSqlConversionFailure(_, _, source) if source.is::<Damaged>())
 }
 
 /// The query that [`read`] reads the rows of, without its conditions.
@@ -401,7 +417,7 @@ pub(crate) fn check_facts(row: &Row<'_>, record: &CaseRecord) -> rusqlite::Resul
 /// Whether a row of [`select`] has questions, or was written by a version that did not say so.
 pub(crate) fn may_have_asked(row: &Row<'_>) -> rusqlite::Result<bool> {
     let sum: Option<i64> = get(row, Column::AskedSum)?;
-    Ok(sum.is_none_or(|it| it != Summed::default().sum()))
+    Ok(sum.is_none_or(|it| !Summed::default().is(it)))
 }
 
 /// Says so if the questions of a row of [`select`] are not what was written.

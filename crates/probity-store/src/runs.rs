@@ -13,6 +13,7 @@ use crate::{
     Reader, StoreError, id,
     lock::is_busy,
     result::{Json, Name},
+    sealed::RUNS,
 };
 
 /// One run, without its results.
@@ -50,9 +51,6 @@ impl RunRow {
         self.row
     }
 }
-
-/// The columns of a run, in the order in which they are read.
-const COLUMNS: &str = "id, run_id, suite, started_ms, finished_ms, status, info";
 
 /// A run in a list of all of them.
 #[derive(Clone, Debug)]
@@ -115,9 +113,10 @@ impl Reader {
     pub fn listed(&self, most: Option<usize>) -> Result<Vec<ListedRun>, StoreError> {
         let most = most.map_or(-1, |it| i64::try_from(it).unwrap_or(i64::MAX));
         let read = || {
-            let sql = format!("SELECT {COLUMNS} FROM runs ORDER BY id DESC LIMIT ?");
+            let sql = format!("SELECT {} FROM runs ORDER BY id DESC LIMIT ?", RUNS.select());
             let mut statement = self.connection.prepare(&sql)?;
             let rows = statement.query_map([most], |row| {
+                RUNS.check(row)?;
                 let Name(status) = row.get(5)?;
                 let Json(Shown { imported }) = row.get(6)?;
                 let run = ListedRun {
@@ -248,7 +247,7 @@ impl Reader {
         values: impl rusqlite::Params,
         mut each: impl FnMut(RunRow) -> Result<ControlFlow<()>, StoreError>,
     ) -> Result<(), StoreError> {
-        let sql = format!("SELECT {COLUMNS} FROM runs {rest}");
+        let sql = format!("SELECT {} FROM runs {rest}", RUNS.select());
         let mut statement = self.connection.prepare(&sql).map_err(StoreError::Read)?;
         let mut rows = statement.query(values).map_err(StoreError::Read)?;
         while let Some(row) = rows.next().map_err(StoreError::Read)? {
@@ -268,7 +267,9 @@ impl Reader {
     }
 }
 
+/// Reads a row of [`RUNS`].
 fn read(row: &Row<'_>) -> rusqlite::Result<RunRow> {
+    RUNS.check(row)?;
     let Name(status) = row.get(5)?;
     let Json(info) = row.get(6)?;
     Ok(RunRow {

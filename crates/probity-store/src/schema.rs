@@ -252,10 +252,16 @@ const MIGRATIONS: &[&str] = &[
     ALTER TABLE results ADD COLUMN own_prompt INTEGER NOT NULL DEFAULT 1;
     DROP TRIGGER tags_of_result;
     ",
+    // Runs and lanes have sums, too, and a run knows how many lanes it has. Rows of before have neither.
+    "
+    ALTER TABLE runs ADD COLUMN lane_count INTEGER;
+    ALTER TABLE runs ADD COLUMN sum INTEGER;
+    ALTER TABLE lanes ADD COLUMN sum INTEGER;
+    ",
 ];
 
 /// The newest format that this program knows.
-const KNOWN: i64 = 14;
+const KNOWN: i64 = 15;
 
 /// What a database of ours holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -437,7 +443,7 @@ mod tests {
             let connection = Connection::open_in_memory().unwrap();
             MIGRATIONS[..format].iter().for_each(|step| connection.execute_batch(step).unwrap());
             connection.pragma_update(None, "user_version", format).unwrap();
-            let lane = "INSERT INTO runs VALUES (1, 'r', 's', 0, NULL, 'complete', '{}');
+            let lane = "INSERT INTO runs (id, run_id, suite, started_ms, status, info) VALUES (1, 'r', 's', 0, 'complete', '{}');
                         INSERT INTO lanes (id, run, runner, backend, info) VALUES (1, 1, 'a', 'b', '{}');";
             connection.execute_batch(lane).unwrap();
             migrate(&connection, Path::new("memory")).unwrap();

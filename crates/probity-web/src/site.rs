@@ -421,7 +421,8 @@ pub(crate) mod tests {
         let mut site = site(&path);
         Arc::get_mut(&mut site).unwrap().longest = Duration::ZERO;
         let sql = "WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 30000)
-            INSERT INTO runs SELECT i, 'run-' || i, suite, 0, 0, 'complete', info FROM runs, n WHERE id = 1";
+            INSERT INTO runs (id, run_id, suite, started_ms, status, info)
+            SELECT i, 'run-' || i, suite, 0, 'complete', info FROM runs, n WHERE id = 1";
         Connection::open(&path).unwrap().execute_batch(sql).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let suites = site.read(|_, reader| Ok(reader.suite_rows(10)?));

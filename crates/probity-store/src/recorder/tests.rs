@@ -32,7 +32,7 @@ fn recorder(path: &Path, cases: &[&str]) -> Recorder {
         started_ms: 0,
         info: RunInfo::default(),
     };
-    let mut recorder = Recorder::create(path, &run).unwrap();
+    let mut recorder = Recorder::create(path, &run, []).unwrap();
     recorder.ledger([&lane()]).unwrap();
     let connection = &recorder.connection;
     connection.execute("INSERT INTO texts (id, hash, text) VALUES (1, x'00', '{}')", []).unwrap();

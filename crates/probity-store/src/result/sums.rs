@@ -5,6 +5,7 @@
 
 use probity_core::{record::InputDigest, score::Score};
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
+use twox_hash::XxHash3_64;
 
 use super::{Column, damaged, parts};
 
@@ -73,10 +74,20 @@ impl Summed {
         self.0.extend_from_slice(bytes);
     }
 
-    /// The sum of all values.
+    /// The sum of all values. It is to find what a disk has changed, so any good hash will do.
     pub(crate) fn sum(&self) -> i64 {
+        XxHash3_64::oneshot(&self.0).cast_signed()
+    }
+
+    /// The same before format 15.
+    fn older_sum(&self) -> i64 {
         let InputDigest(bytes) = InputDigest::of([self.0.as_slice()]);
         i64::from_le_bytes(bytes[..8].try_into().expect("a digest has 16 bytes"))
+    }
+
+    /// Whether it is what a sum was made of.
+    pub(crate) fn is(&self, stored: i64) -> bool {
+        stored == self.sum() || stored == self.older_sum()
     }
 
     /// Says so if this is not what was written. Results of older stores have no sums.
@@ -87,7 +98,7 @@ impl Summed {
         things: &str,
     ) -> rusqlite::Result<()> {
         match stored {
-            Some(stored) if stored != self.sum() => {
+            Some(stored) if !self.is(stored) => {
                 Err(damaged(case_id, &format!("its {things} are not what was written")))
             }
             Some(_) | None => Ok(()),

@@ -8,6 +8,10 @@ CREATE TABLE runs (
     started_ms INTEGER NOT NULL,
     finished_ms INTEGER,
     status TEXT NOT NULL,
+    -- Lanes that count; none while the run has not begun with all of them.
+    lane_count INTEGER,
+    -- Sums over a row tell of damage.
+    sum INTEGER,
     info TEXT NOT NULL
 ) STRICT;
 
@@ -23,6 +27,7 @@ CREATE TABLE lanes (
     calls INTEGER NOT NULL DEFAULT 0,
     -- 1: a resumed run no longer has the lane, so it does not count.
     retired INTEGER NOT NULL DEFAULT 0,
+    sum INTEGER,
     UNIQUE (run, runner, variant, backend)
 ) STRICT;
 

@@ -37,7 +37,7 @@ fn a_run_that_was_judged_again_counts_once_it_is_whole() {
         started_ms: 1,
         info: RunInfo { rescored_from: Some("abcdef".to_owned()), ..RunInfo::default() },
     };
-    drop(Recorder::create(&path, &again).unwrap());
+    drop(Recorder::create(&path, &again, []).unwrap());
     let reader = Reader::open(&path).unwrap();
     let half = reader.find("fedcba").unwrap();
     assert_eq!((half.status, half.is_half_judged()), (RunStatus::Killed, true));

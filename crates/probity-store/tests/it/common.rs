@@ -142,7 +142,7 @@ pub(crate) fn create(path: &Path) -> Recorder {
         started_ms: 1_794_736_800_000,
         info: RunInfo { probity_version: "0.2".to_owned(), ..RunInfo::default() },
     };
-    Recorder::create(path, &run).unwrap()
+    Recorder::create(path, &run, []).unwrap()
 }
 
 pub(crate) fn write(recorder: &mut Recorder, events: Vec<Event>) {

@@ -21,7 +21,8 @@ fn read_as(older: &str) -> CaseRecord {
     let connection = rusqlite::Connection::open(&path).unwrap();
     connection
         .execute_batch(
-            "ALTER TABLE results DROP COLUMN own_prompt;
+            "ALTER TABLE runs DROP COLUMN lane_count; ALTER TABLE runs DROP COLUMN sum; ALTER TABLE lanes DROP COLUMN sum;
+             ALTER TABLE results DROP COLUMN own_prompt;
              DROP TABLE crews; ALTER TABLE results DROP COLUMN worker;
              DROP TABLE lane_tags;
              DROP TABLE remarks;

@@ -5,6 +5,7 @@
 mod calls;
 mod common;
 mod counts;
+mod damage;
 mod formats;
 mod kept;
 mod kept_answers;

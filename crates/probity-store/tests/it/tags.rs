@@ -93,7 +93,7 @@ fn a_store_without_a_table_of_tags_gets_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.db");
     run_with_tags(&path, "first", &["x"]);
-    let older = "ALTER TABLE results DROP COLUMN own_prompt; DROP TABLE crews; ALTER TABLE results DROP COLUMN worker; DROP TABLE lane_tags; ALTER TABLE scores DROP COLUMN said; PRAGMA user_version = 10;";
+    let older = "ALTER TABLE runs DROP COLUMN lane_count; ALTER TABLE runs DROP COLUMN sum; ALTER TABLE lanes DROP COLUMN sum; ALTER TABLE results DROP COLUMN own_prompt; DROP TABLE crews; ALTER TABLE results DROP COLUMN worker; DROP TABLE lane_tags; ALTER TABLE scores DROP COLUMN said; PRAGMA user_version = 10;";
     rusqlite::Connection::open(&path).unwrap().execute_batch(older).unwrap();
     assert_eq!(with_tag(&Reader::open(&path).unwrap(), "x"), ["first"]);
     run_with_tags(&path, "second", &["y"]);

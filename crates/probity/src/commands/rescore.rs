@@ -288,7 +288,7 @@ struct Writer {
 
 impl Writer {
     fn begin(store: &Path, new: &NewRun, lanes: Vec<Lane>) -> Result<Self, Failure> {
-        let recorder = Recorder::create(store, new)?;
+        let recorder = Recorder::create(store, new, [])?;
         let started = Event::RunStarted {
             version: VERSION,
             run_id: new.run_id.clone(),

@@ -406,7 +406,8 @@ impl Context<'_> {
         };
         let suite = project.name.clone();
         let run = NewRun { run_id: plan.run_id.clone(), suite, started_ms, info };
-        Recorder::create(store, &run).map_err(Failure::from)
+        let lanes = plan.lanes.iter().map(|lane| &lane.info);
+        Recorder::create(store, &run, lanes).map_err(Failure::from)
     }
 
     /// Runs the plan, with the events going to the disk and to whoever watches. What became of it can be read then.

@@ -156,7 +156,7 @@ fn a_rescore_that_was_killed_is_not_the_latest_run() {
     project.run(&["rescore"]);
     // As a kill leaves it before the first results are in.
     let store = rusqlite::Connection::open(project.path(".probity/probity.db")).unwrap();
-    let killed = "UPDATE runs SET status = 'running', finished_ms = NULL WHERE id = 2;
+    let killed = "UPDATE runs SET status = 'running', finished_ms = NULL, sum = NULL WHERE id = 2;
                   DELETE FROM results WHERE lane IN (SELECT id FROM lanes WHERE run = 2)";
     store.execute_batch(killed).unwrap();
     drop(store);
