@@ -140,7 +140,7 @@ impl Reader {
     pub fn data_version(&self) -> Result<i64, StoreError> {
         self.connection
             .query_row("PRAGMA data_version", [], |row| row.get(0))
-            .map_err(StoreError::Read)
+            .map_err(StoreError::of_reading)
     }
 
     /// A page of runs, the latest first.
@@ -216,7 +216,7 @@ impl Reader {
             })?;
             rows.collect::<rusqlite::Result<Vec<_>>>()
         };
-        read().map_err(StoreError::Read)
+        read().map_err(StoreError::of_reading)
     }
 
     /// The names of all backends that were asked.
@@ -224,12 +224,12 @@ impl Reader {
         self.names("SELECT DISTINCT backend FROM lanes WHERE retired = 0 ORDER BY backend")
     }
 
-    fn names(&self, sql: &str) -> Result<Vec<String>, StoreError> {
+    pub(crate) fn names(&self, sql: &str) -> Result<Vec<String>, StoreError> {
         let read = || {
             let mut statement = self.connection.prepare_cached(sql)?;
             statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()
         };
-        read().map_err(StoreError::Read)
+        read().map_err(StoreError::of_reading)
     }
 
     /// How the results of a lane came out. It reads an index alone.
@@ -249,7 +249,7 @@ impl Reader {
             }
             Ok(())
         };
-        read().map_err(StoreError::Read)?;
+        read().map_err(StoreError::of_reading)?;
         Ok(standing)
     }
 
@@ -276,7 +276,7 @@ impl Reader {
             }
             Ok(())
         };
-        read().map_err(StoreError::Read)?;
+        read().map_err(StoreError::of_reading)?;
         Ok(all)
     }
 }

@@ -43,6 +43,7 @@ pub use reader::{LaneView, Reader, Tally};
 #[cfg(feature = "simulated")]
 pub use recorder::BadDisk;
 pub use recorder::{NewRun, Recorder, record_whole};
+pub use result::Damaged;
 pub use runs::{ListedRun, RunRow};
 use schema::Content;
 pub use view::StoredCases;
@@ -117,6 +118,9 @@ pub enum StoreError {
     /// Reading failed.
     #[error("failed to read from the store")]
     Read(#[source] rusqlite::Error),
+    /// A row is not what was written.
+    #[error(transparent)]
+    Damaged(Damaged),
     /// What is in it makes no sense.
     #[error("the store holds something unexpected: {0}")]
     Content(String),
@@ -156,6 +160,16 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Why reading failed.
+    pub(crate) fn of_reading(error: rusqlite::Error) -> Self {
+        use rusqlite::Error::FromSqlConversionFailure;
+        let FromSqlConversionFailure(at, kind, source) = error else { return Self::Read(error) };
+        match source.downcast() {
+            Ok(damaged) => Self::Damaged(*damaged),
+            Err(source) => Self::Read(FromSqlConversionFailure(at, kind, source)),
+        }
+    }
+
     /// Whether a cache is no longer what was written.
     pub fn is_damage(&self) -> bool {
         let (Self::OpenCache { source, .. } | Self::UseCache(source)) = self else { return false };
@@ -199,8 +213,8 @@ impl StoreError {
             }
             Self::Busy(_) => Some("wait until it has ended, or stop it"),
             Self::Write(_) => Some("what was recorded before is kept"),
-            Self::Read(source) if result::is_not_as_written(source) => {
-                Some("restore the store from a copy, or name another with `--store PATH`")
+            Self::Damaged(_) => {
+                Some("restore the store from a copy, or remove the run with `probity runs rm RUN`")
             }
             Self::Read(_) | Self::Content(_) => None,
             Self::Incomplete { .. } => {

@@ -93,7 +93,7 @@ impl Carried {
 impl Reader {
     /// All that people said of the reply of a result, in order.
     pub fn remarks(&self, lane: &LaneView, record: &CaseRecord) -> Result<Vec<Said>, StoreError> {
-        history(&self.connection, &Subject::of(lane, record)).map_err(StoreError::Read)
+        history(&self.connection, &Subject::of(lane, record)).map_err(StoreError::of_reading)
     }
 
     /// What changes whenever somebody says something of results of lanes: how much was said, and the last of it.
@@ -110,7 +110,7 @@ impl Reader {
             }
             Ok(sum)
         };
-        read().map_err(StoreError::Read)
+        read().map_err(StoreError::of_reading)
     }
 
     /// The results of a lane that people said something of one by one, in the order of their ids.
@@ -128,7 +128,7 @@ impl Reader {
             let rows = statement.query_map([lane.row], |row| row.get(0))?;
             rows.collect::<rusqlite::Result<Vec<i64>>>()
         };
-        for row in rows().map_err(StoreError::Read)? {
+        for row in rows().map_err(StoreError::of_reading)? {
             let record = self.record_at(row)?;
             let history = self.remarks(lane, &record)?;
             if !history.is_empty() {

@@ -149,7 +149,7 @@ impl Reader {
         /// Steps of SQLite between two looks at the clock.
         const STEPS: i32 = 10_000;
         let is_over = move || Instant::now() >= deadline;
-        self.connection.progress_handler(STEPS, Some(is_over)).map_err(StoreError::Read)
+        self.connection.progress_handler(STEPS, Some(is_over)).map_err(StoreError::of_reading)
     }
 
     /// The lanes of a run, in the order they were planned.
@@ -171,8 +171,9 @@ impl Reader {
             })?;
             rows.filter_map(Result::transpose).collect::<Result<Vec<_>, _>>()
         };
-        let rows: Vec<(i64, String, Option<String>, u64)> = read().map_err(StoreError::Read)?;
-        self.check_lane_count(run).map_err(StoreError::Read)?;
+        let rows: Vec<(i64, String, Option<String>, u64)> =
+            read().map_err(StoreError::of_reading)?;
+        self.check_lane_count(run).map_err(StoreError::of_reading)?;
         let unexpected = |error: serde_json::Error| StoreError::Content(format!("a lane: {error}"));
         rows.into_iter()
             .map(|(row, info, status, calls)| {
@@ -231,7 +232,7 @@ impl Reader {
             }
             Ok(())
         };
-        read().map_err(StoreError::Read)?;
+        read().map_err(StoreError::of_reading)?;
         Ok(tally)
     }
 
@@ -262,7 +263,7 @@ impl Reader {
             }
             Ok(())
         };
-        read().map_err(StoreError::Read)
+        read().map_err(StoreError::of_reading)
     }
 
     /// The results of a lane one by one, in the order of their ids: the order in which they
@@ -274,9 +275,9 @@ impl Reader {
     ) -> Result<(), StoreError> {
         let sql =
             format!("{} WHERE lane = ? AND stale = 0 ORDER BY case_id, repeat", result::select());
-        let mut statement = self.connection.prepare_cached(&sql).map_err(StoreError::Read)?;
-        let mut rows = statement.query([lane.row]).map_err(StoreError::Read)?;
-        while let Some(row) = rows.next().map_err(StoreError::Read)? {
+        let mut statement = self.connection.prepare_cached(&sql).map_err(StoreError::of_reading)?;
+        let mut rows = statement.query([lane.row]).map_err(StoreError::of_reading)?;
+        while let Some(row) = rows.next().map_err(StoreError::of_reading)? {
             each(self.record(row)?)?;
         }
         Ok(())
@@ -285,10 +286,11 @@ impl Reader {
     /// The results of one case of a lane, a repeat each.
     pub fn case(&self, lane: &LaneView, case_id: &str) -> Result<Vec<CaseRecord>, StoreError> {
         let sql = format!("{} WHERE lane = ? AND case_id = ? ORDER BY repeat", result::select());
-        let mut statement = self.connection.prepare_cached(&sql).map_err(StoreError::Read)?;
-        let mut rows = statement.query(params![lane.row, case_id]).map_err(StoreError::Read)?;
+        let mut statement = self.connection.prepare_cached(&sql).map_err(StoreError::of_reading)?;
+        let mut rows =
+            statement.query(params![lane.row, case_id]).map_err(StoreError::of_reading)?;
         let mut cases = Vec::new();
-        while let Some(row) = rows.next().map_err(StoreError::Read)? {
+        while let Some(row) = rows.next().map_err(StoreError::of_reading)? {
             cases.push(self.record(row)?);
         }
         Ok(cases)
@@ -339,7 +341,7 @@ impl Reader {
             }
             Ok(record)
         };
-        read().map_err(StoreError::Read)
+        read().map_err(StoreError::of_reading)
     }
 
     fn scores(&self, result: i64) -> rusqlite::Result<Vec<Score>> {
@@ -371,7 +373,7 @@ impl Reader {
             })?;
             rows.collect::<Result<Vec<_>, _>>()
         };
-        let rows = read().map_err(StoreError::Read)?;
+        let rows = read().map_err(StoreError::of_reading)?;
         let wanted = |verdict: &Verdict| verdicts.contains(verdict);
         let mut ids: Vec<String> =
             rows.into_iter().filter(|(_, verdict)| wanted(verdict)).map(|(id, _)| id).collect();
@@ -394,7 +396,7 @@ impl Reader {
                 statement.query_map(params![lane.row, verdict.as_str()], |row| row.get(0))?;
             rows.collect::<Result<Vec<String>, _>>()
         };
-        read().map_err(StoreError::Read)
+        read().map_err(StoreError::of_reading)
     }
 
     /// How many cases of a lane had begun, were given up and have no result.
@@ -407,7 +409,7 @@ impl Reader {
                 [lane.row],
                 |row| row.get(0),
             )
-            .map_err(StoreError::Read)
+            .map_err(StoreError::of_reading)
     }
 
     /// The last error of a call that a case of a lane ended in.
@@ -421,7 +423,7 @@ impl Reader {
                 |row| row.get::<_, Json<CallError>>(0),
             )
             .optional();
-        Ok(found.map_err(StoreError::Read)?.map(|it| it.0))
+        Ok(found.map_err(StoreError::of_reading)?.map(|it| it.0))
     }
 
     /// What calls of a lane used whose cases were cut off.
@@ -441,16 +443,21 @@ impl Reader {
                     Ok(Spent { calls: row.get(0)?, usage, cost_usd: row.get(3)? })
                 },
             )
-            .map_err(StoreError::Read)
+            .map_err(StoreError::of_reading)
     }
 
-    /// Removes a run with all that belongs to it.
-    pub fn remove(&self, run: &RunRow) -> Result<(), StoreError> {
-        if is_busy(&self.path, &run.run_id) {
-            return Err(StoreError::Busy(run.run_id.clone()));
+    /// Removes a run with all that belongs to it, damaged or not.
+    pub fn remove(&self, run_id: &str) -> Result<(), StoreError> {
+        if self.is_busy(run_id) {
+            return Err(StoreError::Busy(run_id.to_owned()));
         }
-        let removed = self.connection.execute("DELETE FROM runs WHERE id = ?", [run.row]);
+        let removed = self.connection.execute("DELETE FROM runs WHERE run_id = ?", [run_id]);
         removed.map(|_| ()).map_err(StoreError::Write)
+    }
+
+    /// Whether a process is at work on a run.
+    pub fn is_busy(&self, run_id: &str) -> bool {
+        is_busy(&self.path, run_id)
     }
 
     /// Removes texts that no record needs, and gives the space back. Returns how many.
@@ -483,6 +490,6 @@ mod tests {
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000)
                    SELECT count(*) FROM n";
         let read = reader.connection.query_row(sql, [], |row| row.get::<_, i64>(0));
-        assert!(read.map_err(StoreError::Read).unwrap_err().is_interrupted());
+        assert!(read.map_err(StoreError::of_reading).unwrap_err().is_interrupted());
     }
 }

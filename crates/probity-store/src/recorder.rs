@@ -85,7 +85,7 @@ impl Recorder {
         let row: Option<i64> = connection
             .query_row("SELECT id FROM runs WHERE run_id = ?", [run_id], |row| row.get(0))
             .optional()
-            .map_err(StoreError::Read)?;
+            .map_err(StoreError::of_reading)?;
         let row = row.ok_or_else(|| StoreError::UnknownRun(run_id.to_owned()))?;
         in_one(&mut connection, |transaction| {
             transaction.execute(
@@ -114,7 +114,7 @@ impl Recorder {
     pub fn has_stale(&self, lane: &Lane) -> Result<bool, StoreError> {
         let Some(row) = self.find_lane(lane).map_err(StoreError::Write)? else { return Ok(false) };
         let sql = "SELECT EXISTS (SELECT 1 FROM results WHERE lane = ? AND stale <> 0)";
-        self.connection.query_row(sql, [row], |row| row.get(0)).map_err(StoreError::Read)
+        self.connection.query_row(sql, [row], |row| row.get(0)).map_err(StoreError::of_reading)
     }
 
     /// Marks results of cases that are no longer in the dataset: they are kept, and do

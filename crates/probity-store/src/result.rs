@@ -263,7 +263,7 @@ fn stored(classification: &Classification) -> String {
 /// Why a row is not what was written.
 #[derive(Debug, thiserror::Error)]
 #[error("{thing} `{name}` is damaged: {what}")]
-pub(crate) struct Damaged {
+pub struct Damaged {
     thing: &'static str,
     name: String,
     what: String,
@@ -281,12 +281,6 @@ pub(crate) fn not_as_written(
 ) -> rusqlite::Error {
     let error = Damaged { thing, name: name.to_owned(), what: what.to_string() };
     rusqlite::Error::FromSqlConversionFailure(0, Type::Text, Box::new(error))
-}
-
-/// Whether an error is that of [`not_as_written`].
-pub(crate) fn is_not_as_written(error: &rusqlite::Error) -> bool {
-    use rusqlite::Error::FromSqlConversionFailure;
-    matches!(error, FromSqlConversionFailure(_, _, source) if source.is::<Damaged>())
 }
 
 /// The query that [`read`] reads the rows of, without its conditions.

@@ -140,7 +140,7 @@ impl Reader {
             }
             Ok(runs)
         };
-        let runs = read().map_err(StoreError::Read)?.into_iter();
+        let runs = read().map_err(StoreError::of_reading)?.into_iter();
         Ok(runs
             .map(|(_, run)| ListedRun { status: self.now(run.status, &run.run_id), ..run })
             .collect())
@@ -166,39 +166,40 @@ impl Reader {
 
     /// The run of a name, the beginning or the short form of a name, or `latest`.
     pub fn find(&self, name: &str) -> Result<RunRow, StoreError> {
+        let unknown = || StoreError::UnknownRun(name.to_owned());
         if name == "latest" {
-            return self.latest()?.ok_or_else(|| StoreError::UnknownRun(name.to_owned()));
+            return self.latest()?.ok_or_else(unknown);
         }
-        let is_it = |run: &str| run.starts_with(name) || id::short(run).starts_with(name);
-        let alike = || {
-            let mut statement =
-                self.connection.prepare("SELECT run_id FROM runs ORDER BY id DESC")?;
-            let mut rows = statement.query([])?;
-            let mut found = Vec::new();
-            while let Some(row) = rows.next()? {
-                let run = row.get_ref(0)?.as_str()?;
-                if is_it(run) {
-                    found.push(run.to_owned());
-                }
-            }
-            Ok(found)
-        };
+        let run_id = self.full_name(name)?;
+        let runs = self.select_runs("WHERE run_id = ?", params![run_id])?;
+        runs.into_iter().next().ok_or_else(unknown)
+    }
+
+    /// The whole name of a run, of its beginning, its short form, or `latest`. Nothing else is read of a run with a name.
+    pub fn full_name(&self, name: &str) -> Result<String, StoreError> {
+        if name == "latest" {
+            return self.find(name).map(|run| run.run_id);
+        }
         let exact = "SELECT run_id FROM runs WHERE run_id = ?";
         let exact = self.connection.query_row(exact, [name], |row| row.get(0)).optional();
-        let mut found: Vec<String> = match exact.map_err(StoreError::Read)? {
-            Some(exact) => vec![exact],
-            None if name.is_empty() => Vec::new(),
-            None => alike().map_err(StoreError::Read)?,
+        if let Some(exact) = exact.map_err(StoreError::of_reading)? {
+            return Ok(exact);
+        }
+        let is_it = |run: &str| run.starts_with(name) || id::short(run).starts_with(name);
+        let mut found = match name {
+            "" => Vec::new(),
+            _ => self.full_names()?,
         };
-        let unknown = || StoreError::UnknownRun(name.to_owned());
+        found.retain(|it| is_it(it));
         match found.len() {
-            0 | 1 => {
-                let run_id = found.pop().ok_or_else(unknown)?;
-                let runs = self.select_runs("WHERE run_id = ?", params![run_id])?;
-                runs.into_iter().next().ok_or_else(unknown)
-            }
+            0 | 1 => found.pop().ok_or_else(|| StoreError::UnknownRun(name.to_owned())),
             _ => Err(StoreError::AmbiguousRun { name: name.to_owned(), candidates: found }),
         }
+    }
+
+    /// The names of all runs, the latest first.
+    pub fn full_names(&self) -> Result<Vec<String>, StoreError> {
+        self.names("SELECT run_id FROM runs ORDER BY id DESC")
     }
 
     /// The run that began last. One that judges another again counts once it is whole.
@@ -248,10 +249,10 @@ impl Reader {
         mut each: impl FnMut(RunRow) -> Result<ControlFlow<()>, StoreError>,
     ) -> Result<(), StoreError> {
         let sql = format!("SELECT {} FROM runs {rest}", RUNS.select());
-        let mut statement = self.connection.prepare(&sql).map_err(StoreError::Read)?;
-        let mut rows = statement.query(values).map_err(StoreError::Read)?;
-        while let Some(row) = rows.next().map_err(StoreError::Read)? {
-            let run = read(row).map_err(StoreError::Read)?;
+        let mut statement = self.connection.prepare(&sql).map_err(StoreError::of_reading)?;
+        let mut rows = statement.query(values).map_err(StoreError::of_reading)?;
+        while let Some(row) = rows.next().map_err(StoreError::of_reading)? {
+            let run = read(row).map_err(StoreError::of_reading)?;
             let status = self.now(run.status, &run.run_id);
             if each(RunRow { status, ..run })?.is_break() {
                 break;

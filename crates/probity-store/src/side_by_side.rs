@@ -45,7 +45,7 @@ impl Reader {
             }
             Ok(())
         };
-        read().map_err(StoreError::Read)
+        read().map_err(StoreError::of_reading)
     }
 }
 
@@ -79,7 +79,7 @@ impl Reader {
             }
             Ok(())
         };
-        read().map_err(StoreError::Read)
+        read().map_err(StoreError::of_reading)
     }
 }
 

@@ -118,7 +118,7 @@ impl Reader {
             }
             Ok(())
         };
-        read().map_err(StoreError::Read)
+        read().map_err(StoreError::of_reading)
     }
 }
 

@@ -126,6 +126,7 @@ impl From<StoreError> for Problem {
             | StoreError::Newer { .. }
             | StoreError::Write(_)
             | StoreError::Read(_)
+            | StoreError::Damaged(_)
             | StoreError::Content(_)
             | StoreError::Incomplete { .. }
             | StoreError::Busy(_)

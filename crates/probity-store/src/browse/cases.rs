@@ -295,13 +295,13 @@ impl Reader {
             )?;
             Ok([before, after])
         };
-        both().map_err(StoreError::Read)
+        both().map_err(StoreError::of_reading)
     }
 
     fn count(&self, conditions: &Conditions) -> Result<u64, StoreError> {
         let sql = CaseQuery::count_sql(conditions);
         let values = params_from_iter(&conditions.values);
-        self.connection.query_row(&sql, values, |row| row.get(0)).map_err(StoreError::Read)
+        self.connection.query_row(&sql, values, |row| row.get(0)).map_err(StoreError::of_reading)
     }
 
     fn places(&self, query: &CaseQuery, conditions: Conditions) -> Result<Vec<Place>, StoreError> {
@@ -315,14 +315,14 @@ impl Reader {
             })?;
             rows.collect::<rusqlite::Result<Vec<_>>>()
         };
-        read().map_err(StoreError::Read)
+        read().map_err(StoreError::of_reading)
     }
 
     pub(crate) fn record_at(&self, row: i64) -> Result<CaseRecord, StoreError> {
         let sql = format!("{} WHERE r.id = ?", result::select());
-        let mut statement = self.connection.prepare_cached(&sql).map_err(StoreError::Read)?;
-        let mut rows = statement.query([row]).map_err(StoreError::Read)?;
-        match rows.next().map_err(StoreError::Read)? {
+        let mut statement = self.connection.prepare_cached(&sql).map_err(StoreError::of_reading)?;
+        let mut rows = statement.query([row]).map_err(StoreError::of_reading)?;
+        match rows.next().map_err(StoreError::of_reading)? {
             Some(row) => self.record(row),
             None => Err(StoreError::Content("a result has gone meanwhile".to_owned())),
         }

@@ -77,7 +77,7 @@ impl Reader {
         };
         let mut ids: BTreeSet<String> = BTreeSet::new();
         for lane in lanes {
-            ids.extend(read(lane).map_err(StoreError::Read)?);
+            ids.extend(read(lane).map_err(StoreError::of_reading)?);
         }
         Ok(ids.into_iter().take(query.limit + 1).collect())
     }
@@ -111,6 +111,6 @@ impl Reader {
             let rows = statement.query_map(params_from_iter(values), |row| row.get(0))?;
             rows.collect::<rusqlite::Result<Vec<_>>>()
         };
-        read().map_err(StoreError::Read)
+        read().map_err(StoreError::of_reading)
     }
 }

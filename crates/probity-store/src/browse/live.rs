@@ -68,7 +68,7 @@ impl Reader {
             let rows = statement.query_map(rows_of(lanes), |row| Ok((row.get(0)?, row.get(1)?)))?;
             rows.collect::<rusqlite::Result<Vec<(i64, i64)>>>()
         };
-        let found = read().map_err(StoreError::Read)?;
+        let found = read().map_err(StoreError::of_reading)?;
         let failing = found.into_iter().map(|(row, lane)| {
             Ok(Failing { lane: place_of(lanes, lane), record: self.record_at(row)? })
         });
@@ -100,7 +100,7 @@ impl Reader {
             }
             Ok(())
         };
-        read().map_err(StoreError::Read)?;
+        read().map_err(StoreError::of_reading)?;
         Ok(waits)
     }
 
@@ -116,7 +116,7 @@ impl Reader {
             });
             row.optional()
         };
-        read().map_err(StoreError::Read)
+        read().map_err(StoreError::of_reading)
     }
 
     /// Results without a reply by what was said, the most frequent first.
@@ -135,7 +135,7 @@ impl Reader {
             })?;
             rows.collect::<rusqlite::Result<Vec<_>>>()
         };
-        read().map_err(StoreError::Read)
+        read().map_err(StoreError::of_reading)
     }
 }
 

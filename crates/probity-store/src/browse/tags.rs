@@ -49,6 +49,6 @@ impl Reader {
                 .query_map([most], |row| row.get(0))?
                 .collect::<rusqlite::Result<Vec<String>>>()
         };
-        read().map_err(StoreError::Read)
+        read().map_err(StoreError::of_reading)
     }
 }

@@ -54,7 +54,7 @@ fn one_process_at_a_time_works_on_a_run() {
     assert!(matches!(second, Err(StoreError::Busy(_))));
     let reader = Reader::open(&path).unwrap();
     let run = reader.find("latest").unwrap();
-    assert!(matches!(reader.remove(&run), Err(StoreError::Busy(_))));
+    assert!(matches!(reader.remove(&run.run_id), Err(StoreError::Busy(_))));
     recorder.close();
     assert_eq!(reader.find("latest").unwrap().status, RunStatus::Killed);
     assert!(Recorder::resume(&path, "20261115-100000-abcdef").is_ok());

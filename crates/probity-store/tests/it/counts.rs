@@ -142,7 +142,7 @@ fn a_run_that_is_removed_leaves_no_texts() {
     whole(&path, "second", "s", &[lane()], vec![(0, other)]);
     let reader = Reader::open(&path).unwrap();
     assert_eq!(reader.compact().unwrap(), 0);
-    reader.remove(&reader.find("second").unwrap()).unwrap();
+    reader.remove(&reader.full_name("second").unwrap()).unwrap();
     // The instructions, and the case.
     assert_eq!(reader.compact().unwrap(), 2);
     assert!(reader.find("second").is_err());

@@ -119,7 +119,7 @@ fn a_removed_run_takes_its_remarks_with_it() {
     let lane = only_lane(&reader, &run);
     let record = result(&reader, &lane, "pass");
     say(&path, &lane, &record, &everything(), PATIENCE).unwrap();
-    reader.remove(&run).unwrap();
+    reader.remove(&run.run_id).unwrap();
     let count = "SELECT count(*) FROM remarks";
     let connection = rusqlite::Connection::open(&path).unwrap();
     assert_eq!(connection.query_row(count, [], |row| row.get::<_, i64>(0)).unwrap(), 0);

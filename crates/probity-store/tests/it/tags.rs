@@ -47,7 +47,7 @@ fn runs_are_found_by_the_tags_of_their_results_whatever_other_runs_have() {
     assert_eq!(with_tag(&reader, "all"), ["third", "second", "first"]);
     assert_eq!(with_tag(&reader, "nobody"), [""; 0]);
     // A run that is removed gives its place to the next.
-    reader.remove(&reader.find("third").unwrap()).unwrap();
+    reader.remove(&reader.full_name("third").unwrap()).unwrap();
     assert_eq!(with_tag(&reader, "y"), ["first"]);
     run_with_tags(&path, "fourth", &["w"]);
     assert_eq!(with_tag(&reader, "w"), ["fourth"]);

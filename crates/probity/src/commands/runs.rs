@@ -2,8 +2,8 @@
 
 use std::{fmt::Write as _, path::Path};
 
-use probity_core::{metrics::Verdicts, record::RunStatus};
-use probity_store::{ListedRun, Reader, RunRow};
+use probity_core::metrics::Verdicts;
+use probity_store::{ListedRun, Reader};
 
 use super::project::settings_alone;
 use crate::{
@@ -86,18 +86,18 @@ fn as_json(run: &ListedRun) -> serde_json::Value {
 fn remove(names: &[String], place: &StoreArgs, printer: &Printer) -> Result<Exit, Failure> {
     let reader = open(place)?;
     // All of them are there before the first one goes.
-    let runs: Vec<RunRow> = names.iter().map(|name| reader.find(name)).collect::<Result<_, _>>()?;
+    let runs = names.iter().map(|name| reader.full_name(name)).collect::<Result<Vec<_>, _>>()?;
     for run in &runs {
         reader.remove(run)?;
-        printer.note(&format!("removed run {}", run.run_id));
+        printer.note(&format!("removed run {run}"));
     }
     Ok(Exit::Success)
 }
 
 fn collect(keep: usize, place: &StoreArgs, printer: &Printer) -> Result<Exit, Failure> {
     let reader = open(place)?;
-    let runs = reader.runs()?;
-    let old = runs.iter().skip(keep).filter(|run| run.status != RunStatus::Running);
+    let runs = reader.full_names()?;
+    let old = runs.iter().skip(keep).filter(|run| !reader.is_busy(run));
     let mut removed = 0;
     for run in old {
         reader.remove(run)?;

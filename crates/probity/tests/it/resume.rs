@@ -304,7 +304,7 @@ fn a_store_from_the_future_is_refused_and_left_alone() {
     exit 2
     --- err
     error: the store cannot be used
-      caused by: the store `.probity/probity.db` was written by a newer version of this program (format 99, this one knows up to 14)
+      caused by: the store `.probity/probity.db` was written by a newer version of this program (format 99, this one knows up to 15)
     hint: update the program, or name another store with `--store PATH`
     ");
     assert_eq!(fs::read(&store).unwrap(), before);
