@@ -22,12 +22,14 @@ pub(super) const CHECKS: &[(&str, Check)] = &[
 
 fn vendors_key(trial: &mut Trial<'_>) -> io::Result<()> {
     let host = trial.model.url().trim_start_matches("http://").to_owned();
-    for url in [
-        format!("http://{host}/proxy/https://api.openai.com/v1"),
-        format!("http://{host}/v1?x=://api.openai.com"),
-        format!("http://api.openai.com@{host}/v1"),
-        format!("http://{host}/v1#https://api.openai.com"),
+    // An address with a fragment is refused, so nobody is asked.
+    for (url, is_asked) in [
+        (format!("http://{host}/proxy/https://api.openai.com/v1"), true),
+        (format!("http://{host}/v1?x=://api.openai.com"), true),
+        (format!("http://api.openai.com@{host}/v1"), true),
+        (format!("http://{host}/v1#https://api.openai.com"), false),
     ] {
+        let before = trial.model.seen().requests;
         trial.suite(&case("a", "say 1", "1"), "")?;
         let suite = trial.room.read("probity.toml").replace(&format!("http://{host}/v1"), &url);
         trial.room.write("probity.toml", suite)?;
@@ -39,6 +41,8 @@ fn vendors_key(trial: &mut Trial<'_>) -> io::Result<()> {
         let is_sent = seen.last.iter().any(|it| has_key(&format!("{:?}", it.headers)));
         let is_kept = !is_sent && seen.keys.is_empty();
         trial.expect(is_kept, || format!("{url} got the key"));
+        let was_asked = seen.requests > before;
+        trial.expect(was_asked == is_asked, || format!("{url} was asked: {was_asked}"));
     }
     Ok(())
 }
@@ -55,6 +59,7 @@ fn open_key(trial: &mut Trial<'_>) -> io::Result<()> {
     let seen = trial.model.seen();
     let is_sent = seen.last.iter().any(|it| format!("{:?}", it.headers).contains("sk-of-the"));
     trial.expect(!is_sent && seen.keys.is_empty(), || "the proxy got the key".to_owned());
+    trial.expect(seen.requests > 0, || "the proxy was not asked".to_owned());
     Ok(())
 }
 
