@@ -54,6 +54,8 @@ pub struct Coordinator {
     news: tokio::sync::Mutex<mpsc::UnboundedReceiver<News>>,
     /// What listens to the server, which ends with this.
     tasks: Vec<AbortHandle>,
+    /// What makes consumers anew that are gone.
+    renewing: Vec<AbortHandle>,
 }
 
 /// What all tasks of it share.
@@ -123,14 +125,15 @@ impl Coordinator {
             news,
             link,
         });
-        let mut tasks = core.listen(undone).await?;
+        let tasks = core.listen(undone).await?;
+        let mut renewing = vec![core.clone().come_back()];
         let taken_up = match resumed {
             true => core.take_up().await,
             false => core.hear_anew().await,
         };
         taken_up.map_err(failed("failed to look for results of the run"))?;
         core.books().is_open = true;
-        tasks.push(core.clone().watch());
+        renewing.push(core.clone().watch());
         let note = RunNote {
             wire: WIRE,
             version: VERSION.to_owned(),
@@ -145,12 +148,14 @@ impl Coordinator {
             .publish_at_last(&subject, &HeaderMap::new(), &text)
             .await
             .map_err(failed("failed to tell workers of the run"))?;
-        Ok(Self { core, news: tokio::sync::Mutex::new(heard), tasks })
+        Ok(Self { core, news: tokio::sync::Mutex::new(heard), tasks, renewing })
     }
 
     /// Takes away what is left of a run that came to its end. After a failure it stays, for a later session.
     pub async fn close(&self) {
         let Core { js, names, run, .. } = &*self.core;
+        // What is taken away is not made anew.
+        self.renewing.iter().for_each(AbortHandle::abort);
         self.core.link.flush().await;
         // What could not be taken away goes with its age.
         let _ = js.purge(&names.runs(), &names.run(run)).await;
@@ -165,7 +170,7 @@ impl Coordinator {
 
 impl Drop for Coordinator {
     fn drop(&mut self) {
-        self.tasks.iter().for_each(AbortHandle::abort);
+        self.tasks.iter().chain(&self.renewing).for_each(AbortHandle::abort);
     }
 }
 

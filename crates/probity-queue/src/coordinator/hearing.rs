@@ -78,7 +78,6 @@ impl Core {
             tokio::spawn(self.clone().hear_started(started)).abort_handle(),
             tokio::spawn(self.clone().hear_workers(workers)).abort_handle(),
             tokio::spawn(self.clone().forget_done(done)).abort_handle(),
-            tokio::spawn(self.clone().come_back()).abort_handle(),
         ])
     }
 
@@ -97,13 +96,17 @@ impl Core {
         Ok(())
     }
 
-    async fn come_back(self: Arc<Self>) {
+    /// Hears everything again whenever the connection is back.
+    pub(super) fn come_back(self: Arc<Self>) -> AbortHandle {
         let mut connected = self.link.connected.clone();
         connected.mark_unchanged();
-        while connected.changed().await.is_ok() {
-            // What cannot be had now is tried again with the next connection.
-            let _ = self.hear_anew().await;
-        }
+        let back = async move {
+            while connected.changed().await.is_ok() {
+                // What cannot be had now is tried again with the next connection.
+                let _ = self.hear_anew().await;
+            }
+        };
+        tokio::spawn(back).abort_handle()
     }
 
     async fn hear_results(self: Arc<Self>, mut results: Subscriber) {
