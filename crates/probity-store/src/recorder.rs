@@ -331,23 +331,24 @@ fn have_lanes<'a>(
     run: i64,
     lanes: impl IntoIterator<Item = &'a Lane>,
 ) -> rusqlite::Result<Vec<(&'a Lane, u64)>> {
+    let mut insert = connection.prepare(
+        "INSERT INTO lanes (run, runner, variant, backend, info) VALUES (?, ?, ?, ?, ?)
+         ON CONFLICT (run, runner, variant, backend) DO NOTHING",
+    )?;
+    let mut find = connection.prepare(&format!("SELECT calls FROM lanes WHERE {IS_LANE}"))?;
     let mut all = Vec::new();
     let mut is_new = false;
     for lane in lanes {
-        let made = connection.execute(
-            "INSERT INTO lanes (run, runner, variant, backend, info) VALUES (?, ?, ?, ?, ?)
-             ON CONFLICT (run, runner, variant, backend) DO NOTHING",
-            params![run, lane.runner, variant(lane), lane.backend, json(lane)],
-        )?;
-        if made > 0 {
+        let made =
+            insert.execute(params![run, lane.runner, variant(lane), lane.backend, json(lane)])?;
+        let calls = if made > 0 {
             is_new = true;
             LANES.renew(connection, connection.last_insert_rowid())?;
-        }
-        let calls = connection.query_row(
-            &format!("SELECT calls FROM lanes WHERE {IS_LANE}"),
-            params![run, lane.runner, variant(lane), lane.backend],
-            |row| row.get(0),
-        )?;
+            0
+        } else {
+            let key = params![run, lane.runner, variant(lane), lane.backend];
+            find.query_row(key, |row| row.get(0))?
+        };
         all.push((lane, calls));
     }
     if is_new {

@@ -132,11 +132,9 @@ impl Writer<'_> {
     }
 
     fn lane_status(&self, lane: i64, status: &LaneStatus, calls: u64) -> rusqlite::Result<()> {
-        let status = json(status);
-        self.transaction.execute(
-            "UPDATE lanes SET status = ?, calls = calls + ? WHERE id = ?",
-            params![status, calls, lane],
-        )?;
+        self.transaction
+            .prepare_cached("UPDATE lanes SET status = ?, calls = calls + ? WHERE id = ?")?
+            .execute(params![json(status), calls, lane])?;
         LANES.renew(self.transaction, lane)
     }
 
