@@ -122,7 +122,7 @@ pub fn ledger(bytes: &[u8]) {
         let mut recorder = resume();
         let begun = recorder.begun_before(&lane).unwrap_or(0);
         // More than the store can count is nothing that a run has done.
-        let Ok(()) = recorder.set_calls(&lane, begun) else {
+        let Ok(()) = recorder.set_calls([(&lane, begun)]) else {
             return assert!(i64::try_from(begun).is_err());
         };
         let mut ledger = recorder.ledger([&lane]).expect("there is room");

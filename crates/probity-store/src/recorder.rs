@@ -196,18 +196,22 @@ impl Recorder {
         self.lock.begun_before(lane)
     }
 
-    /// Says how many calls a lane has made in all earlier sessions.
-    pub fn set_calls(&mut self, lane: &Lane, calls: u64) -> Result<(), StoreError> {
+    /// Says how many calls lanes have made in all earlier sessions. What is known already is not written again.
+    pub fn set_calls<'a>(
+        &mut self,
+        lanes: impl IntoIterator<Item = (&'a Lane, u64)>,
+    ) -> Result<(), StoreError> {
         let run = self.run;
         in_one(&mut self.connection, |transaction| {
-            let row = transaction
-                .query_row(
-                    &format!("UPDATE lanes SET calls = ?5 WHERE {IS_LANE} RETURNING id"),
-                    params![run, lane.runner, variant(lane), lane.backend, calls],
-                    |row| row.get(0),
-                )
-                .optional()?;
-            row.map_or(Ok(()), |row| LANES.renew(transaction, row))
+            let mut update = transaction.prepare(&format!(
+                "UPDATE lanes SET calls = ?5 WHERE {IS_LANE} AND calls <> ?5 RETURNING id"
+            ))?;
+            for (lane, calls) in lanes {
+                let values = params![run, lane.runner, variant(lane), lane.backend, calls];
+                let row = update.query_row(values, |row| row.get(0)).optional()?;
+                row.map_or(Ok(()), |row| LANES.renew(transaction, row))?;
+            }
+            Ok(())
         })
     }
 

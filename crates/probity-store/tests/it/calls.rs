@@ -73,7 +73,7 @@ fn calls_that_begin_before_the_first_event_is_recorded_are_not_forgotten() {
     let lanes = reader.lanes(&reader.find("latest").unwrap()).unwrap();
     assert_eq!(lanes.iter().map(|it| &it.lane).collect::<Vec<_>>(), [&lane()]);
     assert_eq!(recorder.begun_before(&lane()), Some(4));
-    recorder.set_calls(&lane(), 4).unwrap();
+    recorder.set_calls([(&lane(), 4)]).unwrap();
     // A process that is killed once more, again before its first event.
     drop((recorder.ledger([&lane()]).unwrap(), recorder));
     let recorder = Recorder::resume(&path, "20261115-100000-abcdef").unwrap();

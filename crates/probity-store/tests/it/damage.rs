@@ -169,7 +169,7 @@ fn sums_are_renewed_with_every_change() {
     check(1);
     write(&mut recorder, vec![started()]);
     check(1);
-    recorder.set_calls(&lane(), 4).unwrap();
+    recorder.set_calls([(&lane(), 4)]).unwrap();
     recorder.set_planned(0, 1).unwrap();
     check(1);
     let status = LaneStatus::Complete;

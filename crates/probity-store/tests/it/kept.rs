@@ -277,7 +277,7 @@ fn variants_of_a_runner_are_lanes_of_their_own() {
     let mut recorder = Recorder::resume(&path, "20261115-100000-abcdef").unwrap();
     let begun: Vec<Option<u64>> = lanes.iter().map(|it| recorder.begun_before(it)).collect();
     assert_eq!(begun, [Some(0), Some(7), Some(0)]);
-    recorder.set_calls(&lanes[1], 7).unwrap();
+    recorder.set_calls([(&lanes[1], 7)]).unwrap();
     assert_eq!(recorder.mark_stale(&lanes[1], |id, _| id == "a").unwrap(), 1);
     write(&mut recorder, vec![started(true), finished(2, "b")]);
     let reader = Reader::open(&path).unwrap();

@@ -165,6 +165,7 @@ impl TakenUp {
         let mut used = Used::default();
         let mut by_runner = vec![Used::default(); plan.budgets.len()];
         let mut taken_up = Vec::with_capacity(plan.lanes.len());
+        let mut calls = Vec::with_capacity(plan.lanes.len());
         let mut compared = Compared::default();
         for (at, lane) in plan.lanes.iter_mut().enumerate() {
             let same = |it: &&LaneView| it.lane.key() == lane.info.key();
@@ -179,7 +180,7 @@ impl TakenUp {
             };
             let begun = view.calls.max(recorder.begun_before(&view.lane).unwrap_or(0));
             let before = spent.extended_to(begun);
-            recorder.set_calls(&view.lane, before.calls)?;
+            calls.push((&view.lane, before.calls));
             used.add(before);
             if let Some(own) = by_runner.get_mut(lane.runner) {
                 own.add(before);
@@ -210,6 +211,7 @@ impl TakenUp {
             lane.done = done;
             taken_up.push((LaneTakenUp { at, changed, vanished }, view));
         }
+        recorder.set_calls(calls)?;
         compared.reopen(&mut plan.lanes);
         for (LaneTakenUp { at, .. }, view) in &taken_up {
             let lane = &mut plan.lanes[*at];
