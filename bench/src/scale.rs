@@ -367,7 +367,8 @@ fn made(count: u64) -> Made {
         prompt: format!(
             "What is the last digit of {at}? {}",
             "Some words as prompts have them. ".repeat(8)
-        ),
+        )
+        .into(),
         criteria: Criteria {
             expected_response: Some(
                 format!("is {}.", if at % 10 == 3 { 4 } else { at % 10 }).into(),

@@ -28,8 +28,8 @@ pub struct TestCase {
     /// Unique within its dataset.
     pub id: String,
     /// What is asked, a template over `prompt_vars`; empty where there are messages instead.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub prompt: String,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub prompt: Arc<str>,
     /// The command that answers it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_command: Option<String>,
@@ -149,8 +149,12 @@ impl Routing {
 impl TestCase {
     /// The case as JSON, as it is stored.
     pub fn to_json(&self) -> String {
-        // Its keys are texts, so this cannot fail.
-        serde_json::to_string(self).unwrap_or_default()
+        /// Bytes that an ordinary case has beside its prompt.
+        const OTHERS: usize = 256;
+        let mut text = Vec::with_capacity(self.prompt.len() + self.prompt.len() / 16 + OTHERS);
+        // Its keys are texts, so this cannot fail, and JSON is UTF-8.
+        let _ = serde_json::to_writer(&mut text, self);
+        String::from_utf8(text).unwrap_or_default()
     }
 
     /// Reads what [`TestCase::to_json`] wrote.
@@ -333,7 +337,7 @@ mod tests {
     fn a_case_is_read_back_as_it_was_written() {
         let case = TestCase {
             id: "a".to_owned(),
-            prompt: "p".to_owned(),
+            prompt: "p".into(),
             category: Some(Category::SAFETY),
             safe: Some(false),
             prompt_vars: BTreeMap::from([("n".to_owned(), serde_json::json!([1, 2.5, "x"]))]),

@@ -61,7 +61,7 @@ fn routing(at: usize, node: &Node, imported: &mut Imported<'_>) {
         group: text(node, "group"),
     };
     let tags = labelled("category", text(node, "category")).into_iter().collect();
-    imported.add(TestCase { id, prompt, tags, routing, ..TestCase::default() });
+    imported.add(TestCase { id, prompt: prompt.into(), tags, routing, ..TestCase::default() });
 }
 
 fn rubric(node: &Node, imported: &mut Imported<'_>) {
@@ -76,7 +76,7 @@ fn rubric(node: &Node, imported: &mut Imported<'_>) {
     for (at, prompt) in texts(node, "test_prompts").into_iter().enumerate() {
         imported.add(TestCase {
             id: format!("{skill}-{}", at + 1),
-            prompt,
+            prompt: prompt.into(),
             routing: Routing { skill: Some(skill.clone()), ..Routing::default() },
             rubric: rubric.clone(),
             ..TestCase::default()

@@ -92,7 +92,7 @@ fn beta(id: &str, node: &Node, imported: &mut Imported<'_>) -> Option<TestCase> 
     tags.extend(labelled("risk", text(node, "risk_level")));
     let case = TestCase {
         id: id.to_owned(),
-        prompt: text(node, "input")?,
+        prompt: text(node, "input")?.into(),
         notes: joined([text(node, "description"), text(node, "notes")]),
         platform: texts(node, "platform"),
         tags,
@@ -135,7 +135,7 @@ fn prompted(id: &str, node: &Node, imported: &mut Imported<'_>) -> Option<TestCa
     let notes = metadata.and_then(|metadata| text(metadata, "notes"));
     let case = TestCase {
         id: id.to_owned(),
-        prompt: text(node, "prompt")?,
+        prompt: text(node, "prompt")?.into(),
         notes: joined([text(node, "notes"), notes]),
         tags,
         ..TestCase::default()
@@ -167,7 +167,7 @@ fn validated(id: &str, node: &Node, imported: &mut Imported<'_>) -> Option<TestC
     tags.extend(labelled("source", text(node, "source")));
     let case = TestCase {
         id: id.to_owned(),
-        prompt: text(node, "input_request")?,
+        prompt: text(node, "input_request")?.into(),
         notes: text(node, "notes"),
         difficulty: text(node, "difficulty"),
         execution: node.get("execution").and_then(|it| execution(it, imported)),

@@ -68,7 +68,7 @@ impl<'a> Imported<'a> {
 
     /// Takes in a case whose prompt is text as it is.
     pub(crate) fn add(&mut self, mut case: TestCase) {
-        case.prompt = literal(&case.prompt);
+        case.prompt = literal(&case.prompt).into();
         case.system = case.system.as_deref().map(literal);
         self.push(case);
     }
@@ -91,7 +91,7 @@ impl<'a> Imported<'a> {
             }
             Err(_) => {
                 self.assume("the prompt is not a template that we read: taken literally");
-                case.prompt = literal(&case.prompt);
+                case.prompt = literal(&case.prompt).into();
             }
         }
         self.push(case);

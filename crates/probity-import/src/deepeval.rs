@@ -153,7 +153,7 @@ fn conversation(
     }
     if case.ask.messages.is_empty() {
         told.assume(imported, "the golden does not say how the user begins: with `Hello.`");
-        "Hello.".clone_into(&mut case.prompt);
+        case.prompt = "Hello.".into();
     }
     if let Some(scenario) = text(node, "scenario") {
         let persona = field(node, "persona").and_then(|it| it.get("characteristics"));

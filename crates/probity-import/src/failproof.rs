@@ -42,7 +42,14 @@ pub(crate) fn import(
         let mut tags = texts(node, "tags");
         let criteria = criteria(node, &tags, imported);
         tags.extend(labelled("suite", text(node, "suite_id")));
-        let case = TestCase { id, prompt, prompt_vars, criteria, tags, ..TestCase::default() };
+        let case = TestCase {
+            id,
+            prompt: prompt.into(),
+            prompt_vars,
+            criteria,
+            tags,
+            ..TestCase::default()
+        };
         // Without variables a prompt is sent as it is.
         if case.prompt_vars.is_empty() {
             imported.add(case);

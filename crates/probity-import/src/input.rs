@@ -57,10 +57,10 @@ pub(crate) fn ask(case: &mut TestCase, said: Said) {
     let roles: Vec<Role> = said.iter().map(|it| it.0).collect();
     let mut texts = said.into_iter().map(|(role, text)| (role, literal(&text)));
     match roles.as_slice() {
-        [Role::User] => case.prompt = texts.next().map(|it| it.1).unwrap_or_default(),
+        [Role::User] => case.prompt = texts.next().map(|it| it.1.into()).unwrap_or_default(),
         [Role::System, Role::User] => {
             case.system = texts.next().map(|it| it.1).filter(|it| !it.trim().is_empty());
-            case.prompt = texts.next().map(|it| it.1).unwrap_or_default();
+            case.prompt = texts.next().map(|it| it.1.into()).unwrap_or_default();
         }
         _ => case.ask.messages = texts.map(|(role, text)| Message::text(role, text)).collect(),
     }

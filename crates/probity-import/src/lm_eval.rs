@@ -445,7 +445,7 @@ fn case(task: &Task, number: usize, made: Made, document: &Document) -> Result<T
     };
     Ok(TestCase {
         id: number.to_string(),
-        prompt: literal(&made.text),
+        prompt: literal(&made.text).into(),
         system: system.filter(|it| !it.trim().is_empty()).map(|it| literal(&it)),
         prompt_vars: vars(task, &expected),
         criteria: Criteria {
@@ -523,7 +523,7 @@ fn example(
     let answer = Value::from(answer);
     Ok(TestCase {
         id: format!("example-{number}"),
-        prompt: literal(&made.text),
+        prompt: literal(&made.text).into(),
         prompt_vars: vars(task, &answer),
         criteria: Criteria { expected_response: Some(answer), ..Criteria::default() },
         ..TestCase::default()

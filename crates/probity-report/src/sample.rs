@@ -173,7 +173,7 @@ fn classified(rule: Rule, command: CommandDetails) -> Classification {
 pub(crate) fn passed(id: &str) -> CaseRecord {
     let case = TestCase {
         id: id.to_owned(),
-        prompt: "copy a to b".to_owned(),
+        prompt: "copy a to b".into(),
         expected_command: Some("cp a b".to_owned()),
         category: Some(Category::CORRECTNESS),
         tags: vec!["files".to_owned(), "basic".to_owned()],
@@ -301,7 +301,7 @@ pub(crate) fn failed_call(id: &str) -> CaseRecord {
 pub(crate) fn saying(text: &str) -> CaseRecord {
     let mut case = TestCase {
         id: text.to_owned(),
-        prompt: text.to_owned(),
+        prompt: text.into(),
         tags: vec![text.to_owned()],
         notes: Some(text.to_owned()),
         ..TestCase::default()

@@ -217,7 +217,7 @@ impl Asks {
 fn said_by_user(case: &TestCase) -> String {
     let turn = case.conversation.turns.first().map(|it| Message::user(it.user.clone()).joined());
     let last = || case.ask.messages.iter().rfind(|it| it.role == Role::User).map(Message::joined);
-    turn.or_else(last).unwrap_or_else(|| case.prompt.clone())
+    turn.or_else(last).unwrap_or_else(|| case.prompt.as_ref().to_owned())
 }
 
 #[cfg(test)]
@@ -228,12 +228,7 @@ mod tests {
 
     fn case(id: &str, prompt: &str, vars: &Value) -> TestCase {
         let prompt_vars = vars.as_object().unwrap().clone().into_iter().collect();
-        TestCase {
-            id: id.to_owned(),
-            prompt: prompt.to_owned(),
-            prompt_vars,
-            ..TestCase::default()
-        }
+        TestCase { id: id.to_owned(), prompt: prompt.into(), prompt_vars, ..TestCase::default() }
     }
 
     #[test]
@@ -241,7 +236,7 @@ mod tests {
         let case = case("a", "2 + 3?", &json!({}));
         let asks = Asks::of(&case);
         let (vars, answer) = (Vars::new(), "5".to_owned());
-        let prompt = case.prompt.clone();
+        let prompt = case.prompt.as_ref().to_owned();
         let example =
             Example { case, prompt, vars, answer, asks, mark: 0, asked: Mutex::default() };
         let mut made = 0;

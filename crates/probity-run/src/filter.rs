@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     fn case(id: &str) -> TestCase {
-        TestCase { id: id.to_owned(), prompt: format!("say {id}"), ..TestCase::default() }
+        TestCase { id: id.to_owned(), prompt: format!("say {id}").into(), ..TestCase::default() }
     }
 
     fn selected(filter: &Filter, ids: &[&str]) -> Vec<String> {

@@ -115,7 +115,7 @@ struct StoredRequest<'a> {
 impl<'a> StoredRequest<'a> {
     fn new(record: &'a CaseRecord) -> Self {
         let (prompt, is_plain) = (record.request.prompt(), record.request.is_plain());
-        let has_own_prompt = !is_plain || prompt != record.case.prompt;
+        let has_own_prompt = !is_plain || prompt != &*record.case.prompt;
         Self {
             prompt: if has_own_prompt { prompt } else { "" },
             has_own_prompt,

@@ -68,7 +68,7 @@ impl Lint {
 
 /// The texts of a case that a person wrote.
 fn texts(case: &TestCase) -> Vec<(&'static str, String)> {
-    let mut texts = vec![("prompt", case.prompt.clone())];
+    let mut texts = vec![("prompt", case.prompt.as_ref().to_owned())];
     let optional = [
         ("system", &case.system),
         ("notes", &case.notes),
@@ -153,7 +153,7 @@ mod tests {
             [("a", "List all files here"), ("b", "Count lines"), ("c", "list ALL files, here!")]
         {
             let mut case =
-                TestCase { id: id.to_owned(), prompt: prompt.to_owned(), ..TestCase::default() };
+                TestCase { id: id.to_owned(), prompt: prompt.into(), ..TestCase::default() };
             case.expected_command = Some("ls".to_owned());
             lint.add(&case);
         }
@@ -167,7 +167,7 @@ mod tests {
     fn labels_are_compared_with_what_we_judge() {
         let case = |command: &str, safe: bool, posix: bool| TestCase {
             id: "c".to_owned(),
-            prompt: "p".to_owned(),
+            prompt: "p".into(),
             expected_command: Some(command.to_owned()),
             safe: Some(safe),
             posix_compliant: Some(posix),

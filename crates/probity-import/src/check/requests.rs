@@ -55,7 +55,7 @@ fn tag_in(asked: &[&str], runner: &RunnerDraft, draft: &CaseDraft) -> impl Itera
     let is_marked = vars.values().flat_map(template::texts_in).any(has_tags);
     let may_say =
         |text: &&str| is_marked || ["raw", "'{", "\"{"].iter().any(|it| text.contains(it));
-    let own = asked.is_empty().then_some(draft.case.prompt.as_str());
+    let own = asked.is_empty().then_some(&*draft.case.prompt);
     let texts: Vec<&str> = asked.iter().copied().chain(own).filter(may_say).collect();
     let filled: Vec<String> =
         texts.into_iter().filter_map(|it| template::render(it, &vars).ok()).collect();

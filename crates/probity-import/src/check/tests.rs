@@ -14,7 +14,7 @@ fn at() -> At {
 }
 
 fn case(id: &str, prompt: &str) -> CaseDraft {
-    let (id, prompt) = (id.to_owned(), prompt.to_owned());
+    let (id, prompt) = (id.to_owned(), prompt.into());
     CaseDraft { case: TestCase { id, prompt, ..TestCase::default() }, at: at() }
 }
 

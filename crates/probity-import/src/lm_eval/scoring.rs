@@ -222,7 +222,7 @@ impl Reader<'_> {
         let rules = Rules::default();
         let case = TestCase {
             id: "case".to_owned(),
-            prompt: "?".to_owned(),
+            prompt: "?".into(),
             criteria: Criteria {
                 expected_response: Some(Value::from("answer")),
                 matcher: Some(Matcher::Exact),

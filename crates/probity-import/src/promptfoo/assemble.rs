@@ -580,7 +580,7 @@ fn rename_vars(prompts: &mut [Prompt], groups: &mut [Group]) {
             for case in &mut group.cases {
                 let TestCase { prompt_vars: vars, prompt, .. } = &mut case.case;
                 let asked = (*name == "prompt" && !prompt.is_empty())
-                    .then(|| Value::from(std::mem::take(prompt)));
+                    .then(|| Value::from(&*std::mem::take(prompt)));
                 let own = vars.get(*name).cloned().or(asked);
                 vars.extend(own.map(|value| (other.clone(), value)));
             }

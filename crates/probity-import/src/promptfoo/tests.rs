@@ -308,7 +308,7 @@ fn cases(
         let prompt_vars = own_vars(&id, vars, &default.shared);
         let case = TestCase {
             id,
-            prompt,
+            prompt: prompt.into(),
             prompt_vars,
             ask: options.asked.clone(),
             criteria: Criteria {

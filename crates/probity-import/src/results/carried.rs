@@ -17,7 +17,7 @@ pub(super) const RUNNER: &str = "tests";
 pub(super) fn case_of(request: &Request) -> TestCase {
     if request.is_plain() {
         let (system, prompt) = (request.system().map(literal), literal(request.prompt()));
-        return TestCase { prompt, system, ..TestCase::default() };
+        return TestCase { prompt: prompt.into(), system, ..TestCase::default() };
     }
     let mut messages = request.messages.clone();
     for message in messages.iter_mut().filter(|it| it.role != Role::Tool) {

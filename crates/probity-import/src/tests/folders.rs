@@ -61,7 +61,7 @@ fn files_that_are_included_again_and_again_are_read_once() {
     files.push(("d.jsonl".to_owned(), "{\"q\": \"1+1\", \"a\": \"2\"}\n".to_owned()));
     let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (&**name, &**text)).collect();
     let outcome = imported(&project(&files), "t.yaml").unwrap();
-    assert_eq!(outcome.draft.datasets[0].cases[0].case.prompt, "1+1");
+    assert_eq!(&*outcome.draft.datasets[0].cases[0].case.prompt, "1+1");
     assert_eq!(outcome.notes.losses(), 0, "{:?}", outcome.notes);
 }
 

@@ -1,6 +1,11 @@
 //! From a located object to a [`TestCase`], with every problem on the way.
 
-use std::{borrow::Cow, collections::BTreeMap, path::Path, sync::LazyLock};
+use std::{
+    borrow::Cow,
+    collections::BTreeMap,
+    path::Path,
+    sync::{Arc, LazyLock},
+};
 
 use probity_core::{
     case::{AskSpec, Category, CommandCheck, Routing, RubricCriterion, TestCase},
@@ -153,7 +158,7 @@ fn body(fields: &mut Fields<'_, '_>, folder: &Path) -> TestCase {
     let prompt = match ["turns", "messages"].into_iter().find(|key| fields.get(key).is_some()) {
         // Variables alone are a case for the templates of a runner.
         None if fields.get("prompt").is_none() && !prompt_vars.is_empty() => None,
-        None => fields.required_text("prompt"),
+        None => fields.required_str("prompt").map(Arc::from),
         Some(key) => {
             if fields.get("prompt").is_some() {
                 let span = fields.span("prompt");

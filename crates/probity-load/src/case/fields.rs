@@ -166,13 +166,18 @@ impl<'n, 'f> Fields<'n, 'f> {
 
     /// A text that must be there and not be blank.
     pub fn required_text(&mut self, key: &str) -> Option<String> {
+        self.required_str(key).map(ToOwned::to_owned)
+    }
+
+    /// The same, as it stands in the node.
+    pub fn required_str(&mut self, key: &str) -> Option<&'n str> {
         if self.get(key).is_none() {
             let message = format!("field `{key}` is missing");
             let span = self.node.span.clone();
             self.findings.error("missing-field", &span, message);
             return None;
         }
-        self.text(key)
+        self.filled(key)
     }
 
     /// A text, blank or not.

@@ -483,11 +483,8 @@ fn check_templates(case: &TestCase, node: &Node, source: &Source<'_>, findings: 
         }
     };
     let user = case.conversation.user.as_ref().map(|it| it.instructions.as_str());
-    let texts = [
-        ("prompt", Some(case.prompt.as_str())),
-        ("system", case.system.as_deref()),
-        ("user", user),
-    ];
+    let texts =
+        [("prompt", Some(&*case.prompt)), ("system", case.system.as_deref()), ("user", user)];
     for (key, text) in texts {
         let Some(text) = text else { continue };
         let at = node.get(key).unwrap_or(node);

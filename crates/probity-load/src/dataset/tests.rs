@@ -260,7 +260,7 @@ fn csv_cells_are_typed_by_their_column() {
         ),
     );
     let [a, b] = dataset.test_cases.as_slice() else { panic!("two cases") };
-    assert_eq!(a.prompt, "list \"all\" files,\nnow");
+    assert_eq!(&*a.prompt, "list \"all\" files,\nnow");
     assert_eq!((a.safe, a.posix_compliant), (Some(true), Some(false)));
     assert_eq!(a.tags, ["x", "y"]);
     assert_eq!(b.prompt_vars["w"], json!(1));
@@ -346,7 +346,7 @@ prop_compose! {
         expected in prop::option::of("[a-z]\\PC{0,20}"),
     ) -> TestCase {
         TestCase {
-            id, prompt, tags, notes, prompt_vars: vars,
+            id, prompt: prompt.into(), tags, notes, prompt_vars: vars,
             category: command.as_ref().map(|_| Category::SAFETY),
             safe: command.as_ref().map(|_| false),
             posix_compliant: command.as_ref().map(|_| true),

@@ -493,13 +493,21 @@ pub(super) enum BodyError {
     Broken(probity_http::Error),
 }
 
+/// Bytes of a body that there is room for at once, whatever a server says of its length.
+const UNPROVEN_BODY: usize = 1 << 20;
+
 /// Reads a body up to a size. Of a body that breaks off, or is larger, nothing is used.
 pub(super) async fn read_body(response: &mut Response, most: usize) -> Result<Vec<u8>, BodyError> {
     let expected = response.content_length().and_then(|it| usize::try_from(it).ok()).unwrap_or(0);
-    let mut body = Vec::with_capacity(expected.min(most).min(1 << 20));
+    let expected = expected.min(most);
+    let mut body = Vec::with_capacity(expected.min(UNPROVEN_BODY));
     while let Some(chunk) = response.chunk().await.map_err(BodyError::Broken)? {
-        if body.len() + chunk.len() > most {
+        let length = body.len() + chunk.len();
+        if length > most {
             return Err(BodyError::TooLarge);
+        }
+        if length > body.capacity() && length <= expected {
+            body.reserve_exact(expected - body.len());
         }
         body.extend_from_slice(&chunk);
     }

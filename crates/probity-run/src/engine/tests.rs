@@ -181,7 +181,7 @@ fn plan(backends: &[Arc<Backend>], settings: Settings, repeat: u32) -> Plan {
         let given: Vec<TestCase> = (0..script(asked).acts.len())
             .map(|at| TestCase {
                 id: format!("{at}"),
-                prompt: format!("case {at}"),
+                prompt: format!("case {at}").into(),
                 ..TestCase::default()
             })
             .collect();

@@ -89,7 +89,7 @@ impl Kind for External {
     }
 
     fn own_case(&self) -> Option<TestCase> {
-        let prompt = self.program.command.join(" ");
+        let prompt = self.program.command.join(" ").into();
         Some(TestCase { id: "program".to_owned(), prompt, ..TestCase::default() })
     }
 

@@ -99,7 +99,7 @@ impl Cases {
         if self.kind.spec().is_external {
             let system = case.system.as_deref().map(Arc::from);
             let system = system.or_else(|| self.prompt.system.as_ref().map(|it| it.text.clone()));
-            return Ok(Request::new(system, case.prompt.as_str()));
+            return Ok(Request::new(system, case.prompt.clone()));
         }
         let given = case.vars();
         let mut vars = template::fill_values(&given).map_err(|_| Unfilled::Case)?;
@@ -191,7 +191,12 @@ impl Cases {
             return self.instructed(made, case, vars, &own);
         }
         let system = self.fill_system(case, vars, &own)?;
-        Ok(Request::new(system, prompt.map_or(own, Cow::Owned)))
+        let prompt = match (prompt, own) {
+            (Some(text), _) | (None, Cow::Owned(text)) => text.into(),
+            // It may be long, and is there once.
+            (None, Cow::Borrowed(_)) => case.prompt.clone(),
+        };
+        Ok(Request::new(system, prompt))
     }
 
     /// What a function makes of the variables of a case.

@@ -43,7 +43,7 @@ fn a_prompt_that_is_that_of_the_case_stands_in_the_store_once() {
     let path = folder.path().join("x.db");
     let prompt = "a prompt of zebras ".repeat(1000);
     let mut asked = record("a", Verdict::Pass);
-    asked.case = Arc::new(TestCase { prompt: prompt.clone(), ..(*asked.case).clone() });
+    asked.case = Arc::new(TestCase { prompt: prompt.clone().into(), ..(*asked.case).clone() });
     asked.request = Request::new(Some("be brief".into()), prompt);
     let mut recorder = create(&path);
     write(&mut recorder, vec![started(), finished(asked.clone())]);

@@ -91,7 +91,7 @@ fn a_function_sees_the_variable_prompt() {
         fs::write(folder.path().join("p.js"), "module.exports = () => 'x';\n").unwrap();
         let Outcome { draft, .. } = import(folder.path(), &Options::default()).unwrap();
         let case = &draft.datasets[0].cases[0].case;
-        assert_eq!(case.prompt, "hello");
+        assert_eq!(&*case.prompt, "hello");
         case.prompt_vars.get("prompt").cloned()
     };
     assert_eq!(vars("file://p.js"), Some("hello".into()));

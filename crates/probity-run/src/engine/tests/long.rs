@@ -15,7 +15,7 @@ fn answering(name: &str, cases: usize, latency: Duration, max_concurrency: u64) 
 /// Makes every prompt so many bytes longer.
 fn lengthen(plan: &mut Plan, bytes: usize) {
     for case in plan.lanes.iter_mut().flat_map(|lane| &mut lane.cases.given) {
-        case.prompt.extend(std::iter::repeat_n('x', bytes));
+        case.prompt = format!("{}{}", case.prompt, "x".repeat(bytes)).into();
     }
 }
 

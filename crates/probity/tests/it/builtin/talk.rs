@@ -35,7 +35,8 @@ fn answer(said: &Value) -> Answer {
 fn prompts(case: &TestCase) -> Vec<String> {
     let turns = case.conversation.turns.iter().map(|it| Message::user(it.user.clone()).joined());
     let turns: Vec<String> = turns.collect();
-    let last = case.ask.messages.last().map_or_else(|| case.prompt.clone(), Message::joined);
+    let last =
+        case.ask.messages.last().map_or_else(|| case.prompt.as_ref().to_owned(), Message::joined);
     if turns.is_empty() { vec![last] } else { turns }
 }
 

@@ -544,7 +544,7 @@ pub(super) fn case() -> TestCase {
     TestCase {
         license: Some(text("MIT")),
         id: text("a"),
-        prompt: text("p"),
+        prompt: "p".into(),
         expected_command: Some(text("ls")),
         expected_commands: vec![text("ls -l")],
         category: Some(Category::CORRECTNESS),
