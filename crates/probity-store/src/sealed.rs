@@ -4,7 +4,10 @@
 
 use rusqlite::{Connection, Row};
 
-use crate::result::{not_as_written, sums::Summed};
+use crate::result::{
+    not_as_written,
+    sums::{Summed, Values as _},
+};
 
 /// A table whose rows have sums.
 #[derive(Debug)]

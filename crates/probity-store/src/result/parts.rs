@@ -12,7 +12,11 @@ use rusqlite::{
     types::{ToSql as _, ToSqlOutput, Value},
 };
 
-use super::{Json, Name, count, json, sums::Summed, text};
+use super::{
+    Json, Name, count, json,
+    sums::{Summed, Values as _},
+    text,
+};
 
 const NULL: ToSqlOutput<'static> = ToSqlOutput::Owned(Value::Null);
 

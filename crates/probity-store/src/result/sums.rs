@@ -3,6 +3,8 @@
 //! A sum is over values as SQLite gives them back, so that a column that is added later has no
 //! place here to be forgotten in.
 
+use std::hash::Hasher as _;
+
 use probity_core::{record::InputDigest, score::Score};
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use twox_hash::XxHash3_64;
@@ -20,21 +22,13 @@ pub(crate) enum Part {
     Sum,
 }
 
-/// Values, one after the other, on their way to a sum.
-#[derive(Debug, Default)]
-pub(crate) struct Summed(Vec<u8>);
-
-/// Bytes of what is summed of an ordinary result.
-const USUAL: usize = 1024;
-
-impl Summed {
-    /// Nothing yet, with room for what is usual.
-    pub(crate) fn new() -> Self {
-        Self(Vec::with_capacity(USUAL))
-    }
+/// Takes values one after the other, on their way to a sum.
+pub(crate) trait Values {
+    /// Adds the bytes of a value of some kind.
+    fn bytes(&mut self, kind: u8, bytes: &[u8]);
 
     /// Adds a value.
-    pub(crate) fn push(&mut self, value: ValueRef<'_>) {
+    fn push(&mut self, value: ValueRef<'_>) {
         match value {
             ValueRef::Null => self.bytes(0, &[]),
             ValueRef::Integer(number) => self.bytes(1, &number.to_le_bytes()),
@@ -46,7 +40,7 @@ impl Summed {
     }
 
     /// Adds a value that is about to be written.
-    pub(crate) fn push_new(&mut self, value: &ToSqlOutput<'_>) {
+    fn push_new(&mut self, value: &ToSqlOutput<'_>) {
         match value {
             ToSqlOutput::Borrowed(value) => self.push(*value),
             ToSqlOutput::Owned(value) => self.push(ValueRef::from(value)),
@@ -56,8 +50,58 @@ impl Summed {
     }
 
     /// Adds a text that stands in another table.
-    pub(crate) fn push_text(&mut self, text: Option<&str>) {
+    fn push_text(&mut self, text: Option<&str>) {
         self.push(text.map_or(ValueRef::Null, |it| ValueRef::Text(it.as_bytes())));
+    }
+}
+
+/// What stands before the bytes of a value: their kind and their number.
+fn head(kind: u8, bytes: &[u8]) -> [u8; 1 + size_of::<u64>()] {
+    let mut head = [kind; 1 + size_of::<u64>()];
+    head[1..].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
+    head
+}
+
+/// Values that may be long: only their sum is kept.
+pub(crate) struct Passing(XxHash3_64);
+
+impl Values for Passing {
+    fn bytes(&mut self, kind: u8, bytes: &[u8]) {
+        self.0.write(&head(kind, bytes));
+        self.0.write(bytes);
+    }
+}
+
+impl Passing {
+    /// Nothing yet.
+    pub(crate) fn new() -> Self {
+        Self(XxHash3_64::new())
+    }
+
+    /// The same as that of [`Summed`].
+    pub(crate) fn sum(&self) -> i64 {
+        self.0.finish().cast_signed()
+    }
+}
+
+/// Short values, which are kept.
+#[derive(Debug, Default)]
+pub(crate) struct Summed(Vec<u8>);
+
+impl Values for Summed {
+    fn bytes(&mut self, kind: u8, bytes: &[u8]) {
+        self.0.extend_from_slice(&head(kind, bytes));
+        self.0.extend_from_slice(bytes);
+    }
+}
+
+/// Bytes of what is summed of an ordinary result.
+const USUAL: usize = 1024;
+
+impl Summed {
+    /// Nothing yet, with room for what is usual.
+    pub(crate) fn new() -> Self {
+        Self(Vec::with_capacity(USUAL))
     }
 
     /// Adds a score with all that is stored of it.
@@ -66,12 +110,6 @@ impl Summed {
             self.push_new(&parts::score_value(score, column)?);
         }
         Ok(())
-    }
-
-    fn bytes(&mut self, kind: u8, bytes: &[u8]) {
-        self.0.push(kind);
-        self.0.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
-        self.0.extend_from_slice(bytes);
     }
 
     /// The sum of all values. It is to find what a disk has changed, so any good hash will do.
@@ -162,5 +200,46 @@ impl Column {
     /// All columns of a sum, in their order.
     pub(crate) fn of(part: Part) -> impl Iterator<Item = Self> {
         Self::ALL.into_iter().filter(move |it| it.part() == part)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Adds values of every kind, and texts around sizes at which the hash goes another way.
+    fn add(values: &mut impl Values) {
+        values.push(ValueRef::Null);
+        values.push(ValueRef::Integer(-3));
+        values.push(ValueRef::Real(-0.0));
+        values.push(ValueRef::Blob(&[1, 2]));
+        for length in [0, 1, 15, 16, 17, 127, 128, 129, 239, 240, 241, 255, 256, 257, 1024, 4099] {
+            values.push_text(Some(&"zebra ".repeat(length)[..length]));
+        }
+        values.push_text(None);
+    }
+
+    #[test]
+    fn it_does_not_matter_whether_values_are_kept() {
+        let (mut kept, mut passing) = (Summed::new(), Passing::new());
+        assert_eq!(kept.sum(), passing.sum());
+        add(&mut kept);
+        add(&mut passing);
+        assert_eq!(kept.sum(), passing.sum());
+        assert!(kept.is(passing.sum()) && kept.is(kept.older_sum()));
+        passing.push(ValueRef::Null);
+        assert!(!kept.is(passing.sum()));
+    }
+
+    #[test]
+    fn where_a_value_ends_counts() {
+        let sum = |texts: [&str; 2]| {
+            let mut passing = Passing::new();
+            texts.into_iter().for_each(|it| passing.push_text(Some(it)));
+            passing.sum()
+        };
+        assert_ne!(sum(["ab", "c"]), sum(["a", "bc"]));
+        // The same on every machine.
+        assert_eq!(sum(["ab", "c"]), 2_565_614_218_410_919_194);
     }
 }
