@@ -32,6 +32,11 @@ impl Summed {
         Self(Vec::with_capacity(USUAL))
     }
 
+    /// Nothing again, with the same room.
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
     /// Adds a value.
     pub(crate) fn push(&mut self, value: ValueRef<'_>) {
         match value {
@@ -68,8 +73,9 @@ impl Summed {
     }
 
     fn bytes(&mut self, kind: u8, bytes: &[u8]) {
-        self.0.push(kind);
-        self.0.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+        let mut head = [kind; 1 + size_of::<u64>()];
+        head[1..].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
+        self.0.extend_from_slice(&head);
         self.0.extend_from_slice(bytes);
     }
 
