@@ -1,9 +1,11 @@
 //! Results without their texts: what figures are made of.
 
-use probity_core::{case::Category, failure::ErrorKind, metrics::ResultFacts, record::Usage};
+use probity_core::{
+    case::Category, failure::ErrorKind, metrics::ResultFacts, record::Usage, score::Score,
+};
 use rusqlite::{
     CachedStatement, Connection, Row, Rows, Statement,
-    types::{FromSql, ValueRef},
+    types::{FromSql, FromSqlResult, ValueRef},
 };
 
 use super::{
@@ -89,12 +91,38 @@ fn add_scores(
 ) -> rusqlite::Result<()> {
     let mut rows = scores.query([result])?;
     while let Some(row) = rows.next()? {
-        for at in 0..ScoreColumn::ALL.len() {
-            summed.push(row.get_ref(at)?);
+        let mut values = [ValueRef::Null; ScoreColumn::ALL.len()];
+        for (at, value) in values.iter_mut().enumerate() {
+            *value = row.get_ref(at)?;
+            summed.push(*value);
         }
-        facts.scores.push(read_score(row, 0)?);
+        // The row says where it is that something is wrong.
+        facts.scores.push(score_of(&values).or_else(|_| read_score(row, 0))?);
     }
     Ok(())
+}
+
+/// A score from its values, each of which was fetched once. Figures do not need its reason.
+fn score_of(values: &[ValueRef<'_>; ScoreColumn::ALL.len()]) -> FromSqlResult<Score> {
+    fn at<T: FromSql>(
+        values: &[ValueRef<'_>; ScoreColumn::ALL.len()],
+        column: ScoreColumn,
+    ) -> FromSqlResult<T> {
+        T::column_result(values[column as usize])
+    }
+    let span: (Option<usize>, Option<usize>) =
+        (at(values, ScoreColumn::SpanStart)?, at(values, ScoreColumn::SpanEnd)?);
+    Ok(Score {
+        name: at::<String>(values, ScoreColumn::Name)?.into(),
+        kind: at::<String>(values, ScoreColumn::Kind)?.into(),
+        named: at(values, ScoreColumn::Named)?,
+        value: at(values, ScoreColumn::Value)?,
+        said: at(values, ScoreColumn::Said)?,
+        passed: at(values, ScoreColumn::Passed)?,
+        weight: at(values, ScoreColumn::Weight)?,
+        reason: None,
+        span: span.0.zip(span.1).map(|(start, end)| start..end),
+    })
 }
 
 /// The values of a row, each fetched once.
