@@ -196,3 +196,96 @@ fn difference(pairs: Pairs, rates: &Rates, common: u64) -> Option<Difference> {
     let interval = Interval { low: -interval.high, high: -interval.low };
     Some(Difference { value, interval, p_value })
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Cases of a lane, each with the verdicts of its repeats.
+    type Plain = BTreeMap<String, Vec<Verdict>>;
+
+    fn lane() -> impl Strategy<Value = (Option<u32>, Plain)> {
+        let verdict = prop::sample::select(&Verdict::ALL[..]);
+        let cases =
+            prop::collection::btree_map("[ab€]{0,3}", prop::collection::vec(verdict, 1..4), 0..25);
+        (prop::option::of(1_u32..4), cases)
+    }
+
+    fn outcome(verdicts: &[Verdict]) -> CaseOutcome {
+        let mut outcome =
+            CaseOutcome { category: Some(Category::SAFETY), ..CaseOutcome::default() };
+        verdicts.iter().for_each(|it| outcome.verdicts.add(*it));
+        outcome
+    }
+
+    fn between(
+        first: &(Option<u32>, Plain),
+        second: &(Option<u32>, Plain),
+    ) -> (Changes, Vec<String>) {
+        fn read(plain: &Plain) -> impl Iterator<Item = Read<()>> {
+            plain.iter().map(|(id, verdicts)| Ok((id.clone(), outcome(verdicts))))
+        }
+        let mut unchanged = Vec::new();
+        let (mut before, mut after) = (read(&first.1), read(&second.1));
+        let before = Cases { min_pass: first.0, read: &mut before };
+        let after = Cases { min_pass: second.0, read: &mut after };
+        let changes = Changes::between_seeing(before, after, |id, _| unchanged.push(id));
+        (changes.unwrap(), unchanged)
+    }
+
+    proptest! {
+        #[test]
+        fn one_walk_over_both_finds_what_looking_up_each_case_finds(first in lane(), second in lane()) {
+            let (changes, unchanged) = between(&first, &second);
+            let come_to = |(min_pass, cases): &(Option<u32>, Plain), id: &String| {
+                cases.get(id).map(|it| of_case(&outcome(it).verdicts, *min_pass))
+            };
+            let ids: std::collections::BTreeSet<&String> = first.1.keys().chain(second.1.keys()).collect();
+            let (mut plain, mut others) = (Changes::default(), Vec::new());
+            let mut differences = Vec::new();
+            for id in ids {
+                let (was, is) = (come_to(&first, id), come_to(&second, id));
+                let kind = match (was, is) {
+                    (Some(_), None) => &mut plain.vanished,
+                    (None, _) => &mut plain.new,
+                    (Some(Verdict::Pass), Some(Verdict::Fail)) => &mut plain.regressions,
+                    (Some(Verdict::Fail), Some(Verdict::Pass)) => &mut plain.fixes,
+                    (Some(Verdict::Pass | Verdict::Fail), Some(Verdict::Error | Verdict::Undecided)) => &mut plain.lost,
+                    (Some(_), Some(_)) => &mut others,
+                };
+                kind.push(id.clone());
+                let is_judged = |it| matches!(it, Some(Verdict::Pass | Verdict::Fail));
+                if is_judged(was) && is_judged(is) {
+                    let rate = |cases: &Plain| outcome(&cases[id]).verdicts.rate().unwrap_or(0.0);
+                    differences.push(rate(&second.1) - rate(&first.1));
+                    let (was, is) = (u64::from(was == Some(Verdict::Pass)), u64::from(is == Some(Verdict::Pass)));
+                    plain.common += 1;
+                    plain.passed = (plain.passed.0 + was, plain.passed.1 + is);
+                }
+            }
+            let counts = (plain.common, plain.passed.0, plain.passed.1);
+            plain.categories.extend((plain.common > 0).then_some((Category::SAFETY, counts)));
+            plain.difference = changes.difference;
+            prop_assert_eq!(&changes, &plain);
+            prop_assert_eq!(unchanged, others);
+            if differences.iter().any(|it| it.fract() != 0.0) {
+                let mean = probity_stats::paired::mean_difference(&differences, USUAL_LEVEL);
+                if let Some(mean) = mean {
+                    prop_assert_eq!(changes.difference.map(|it| it.value), Some(mean.mean));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_no_change() {
+        let mut before =
+            [Ok(("a".to_owned(), outcome(&[Verdict::Pass]))), Err("damaged")].into_iter();
+        let mut after = std::iter::empty();
+        let before = Cases { min_pass: None, read: &mut before };
+        let after = Cases { min_pass: None, read: &mut after };
+        assert_eq!(Changes::between(before, after), Err("damaged"));
+    }
+}

@@ -6,6 +6,7 @@ mod calls;
 mod common;
 mod counts;
 mod formats;
+mod joined;
 mod kept;
 mod kept_answers;
 mod pages;
