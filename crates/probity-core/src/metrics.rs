@@ -2,6 +2,7 @@
 
 mod fold;
 mod score;
+mod times;
 
 use std::collections::BTreeMap;
 

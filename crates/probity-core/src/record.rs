@@ -1,19 +1,20 @@
 //! What is kept of a run: its lanes, and one record for each case that came to an end.
 
 mod call;
+mod digest;
 mod imported;
 mod lane_key;
 mod skills;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fmt,
     sync::Arc,
 };
 
 use serde::{Deserialize, Serialize};
 
 pub use call::{CallError, FailedAttempt, Source, Spent, Usage};
+pub use digest::InputDigest;
 pub use imported::Imported;
 pub use lane_key::LaneKey;
 pub use skills::{SkillChanges, SkillsInfo};
@@ -185,35 +186,6 @@ impl CaseRecord {
             + length(&self.reasoning)
             + asked.sum::<usize>()
             + failures.sum::<usize>()
-    }
-}
-
-/// What was asked with which parameters, in 16 bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct InputDigest(pub [u8; 16]);
-
-impl InputDigest {
-    /// The digest of some parts; where one ends and the next begins counts.
-    pub fn of<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
-        let mut hasher = blake3::Hasher::new();
-        for part in parts {
-            hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
-        }
-        let mut bytes = [0; 16];
-        bytes.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
-        Self(bytes)
-    }
-}
-
-impl fmt::Display for InputDigest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl Serialize for InputDigest {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }
 

@@ -229,7 +229,7 @@ impl Damaged {
         for run in &runs {
             let _ = (reader.view(run, 0.1), reader.run_tally(run));
             for lane in reader.lanes(run).iter().flatten() {
-                let _ = (reader.tally(lane), reader.metrics(lane), reader.case_outcomes(lane));
+                let _ = (reader.tally(lane), reader.metrics(lane), reader.changes([lane, lane]));
                 let _ = (reader.aborted(lane), reader.last_error(lane), reader.cut_off(lane));
                 let _ = reader.cases(lane, |_| Ok(()));
                 let mut facts = 0_u64;

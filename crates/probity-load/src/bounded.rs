@@ -10,16 +10,19 @@ use std::{
 use crate::inputs;
 
 thread_local! {
-    /// What was read of files that a dataset names, where somebody wants to know.
-    static NAMED: RefCell<Option<blake3::Hasher>> = const { RefCell::new(None) };
+    /// What was read of files that a dataset names, where somebody wants to know. Most cases name none, and a hasher is large.
+    static NAMED: RefCell<Option<Named>> = const { RefCell::new(None) };
 }
+
+/// What was read of such files; none if there was no such file.
+type Named = Option<Box<blake3::Hasher>>;
 
 /// Does something, and gives the digest of all files that were read meanwhile because a dataset names them; none if there was
 /// no such file.
 pub(crate) fn hashing_named<T>(work: impl FnOnce() -> T) -> (T, Option<blake3::Hash>) {
-    let around = NAMED.replace(Some(blake3::Hasher::new()));
+    let around = NAMED.replace(Some(None));
     let done = work();
-    let read = NAMED.replace(around).filter(|it| it.count() > 0);
+    let read = NAMED.replace(around).flatten();
     (done, read.map(|it| it.finalize()))
 }
 
@@ -46,6 +49,7 @@ pub(crate) fn read_named(folder: &Path, name: &str, most: u64) -> io::Result<Vec
     let bytes = read_bytes(&find_named(folder, name)?, most)?;
     NAMED.with_borrow_mut(|hasher| {
         if let Some(hasher) = hasher {
+            let hasher = hasher.get_or_insert_default();
             hasher.update(&bytes.len().to_le_bytes()).update(&bytes);
         }
     });

@@ -6,6 +6,7 @@
 
 mod csv;
 mod digest;
+mod ids;
 mod intake;
 mod json;
 mod jsonl;

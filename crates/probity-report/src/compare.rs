@@ -27,7 +27,7 @@ use crate::{
     text::{millis, shown_interval},
 };
 
-pub use entrants::{CompareError, Entrant, Terms, build};
+pub use entrants::{Compare, CompareError, Entrant, Terms, build};
 pub use page::{Find, html};
 
 /// Flips of a kind that are listed; JSON has them all.

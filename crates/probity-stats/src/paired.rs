@@ -91,10 +91,14 @@ pub fn tango(pairs: Pairs, level: f64) -> Option<Interval> {
 /// assert!(found.interval.low < 0.0);
 /// ```
 pub fn mean_difference(differences: &[f64], level: f64) -> Option<MeanDifference> {
-    let moments: Moments = differences.iter().copied().collect();
-    let n = length(differences);
-    let standard_error = moments.deviation()? / n.sqrt();
-    student(moments.mean()?, standard_error, special::student_reach(level, n - 1.0)?)
+    mean_difference_of(&differences.iter().copied().collect(), level)
+}
+
+/// The same of differences that were seen one after the other.
+pub fn mean_difference_of(differences: &Moments, level: f64) -> Option<MeanDifference> {
+    let n = number(differences.count());
+    let standard_error = differences.deviation()? / n.sqrt();
+    student(differences.mean()?, standard_error, special::student_reach(level, n - 1.0)?)
 }
 
 /// The same where cases of a group are not independent of each other: a list of differences a group.

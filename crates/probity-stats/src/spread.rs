@@ -82,25 +82,78 @@ impl FromIterator<f64> for Moments {
 /// assert_eq!(percentile(&mut [], 50.0), None);
 /// ```
 pub fn percentile(values: &mut [f64], percent: f64) -> Option<f64> {
-    let last = values.len().checked_sub(1)?;
     if !(0.0..=100.0).contains(&percent) || values.iter().any(|value| value.is_nan()) {
         return None;
     }
-    let place = (super::length(values) - 1.0) * (percent / 100.0);
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "0 to the last index"
-    )]
-    let below = (place.max(0.0) as usize).min(last);
-    let part = (place - number(u64::try_from(below).unwrap_or(u64::MAX))).clamp(0.0, 1.0);
+    let Place { below, part } = Place::of(u64::try_from(values.len()).ok()?, percent)?;
+    let below = usize::try_from(below).ok()?;
     let (_, low, above) = values.select_nth_unstable_by(below, f64::total_cmp);
     let low = *low;
-    match above.iter().copied().min_by(f64::total_cmp) {
+    Some(between(low, above.iter().copied().min_by(f64::total_cmp), part))
+}
+
+/// The same of values in ascending order, each with how often there is one. All of them are numbers.
+///
+/// ```
+/// use probity_stats::spread::percentile_of_counts;
+///
+/// assert_eq!(percentile_of_counts([(10.0, 1), (20.0, 2), (40.0, 1)], 50.0), Some(20.0));
+/// assert_eq!(percentile_of_counts([], 50.0), None);
+/// ```
+pub fn percentile_of_counts<I>(counts: I, percent: f64) -> Option<f64>
+where
+    I: IntoIterator<Item = (f64, u64), IntoIter: Clone>,
+{
+    let counts = counts.into_iter();
+    if !(0.0..=100.0).contains(&percent) {
+        return None;
+    }
+    let all = counts.clone().map(|(_, count)| count).fold(0, u64::saturating_add);
+    let Place { below, part } = Place::of(all, percent)?;
+    let (mut seen, mut low) = (0_u64, None);
+    for (value, count) in counts.filter(|(_, count)| *count > 0) {
+        if let Some(low) = low {
+            return Some(between(low, Some(value), part));
+        }
+        seen = seen.saturating_add(count);
+        if seen > below {
+            // The next one is the same, unless it was the last of its kind.
+            if seen > below + 1 {
+                return Some(value);
+            }
+            low = Some(value);
+        }
+    }
+    low
+}
+
+/// Where a percentile lies: at a value, and so far from that to the next one.
+struct Place {
+    below: u64,
+    part: f64,
+}
+
+impl Place {
+    /// Of so many values; none of nothing.
+    fn of(count: u64, percent: f64) -> Option<Self> {
+        let last = count.checked_sub(1)?;
+        let place = (number(count) - 1.0) * (percent / 100.0);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "0 to the last index"
+        )]
+        let below = (place.max(0.0) as u64).min(last);
+        Some(Self { below, part: (place - number(below)).clamp(0.0, 1.0) })
+    }
+}
+
+fn between(low: f64, high: Option<f64>, part: f64) -> f64 {
+    match high {
         // The sum of two shares cannot overflow, and a difference of two infinities never arises.
         Some(high) if part > 0.0 && low < high => {
-            Some((low * (1.0 - part) + high * part).clamp(low, high))
+            (low * (1.0 - part) + high * part).clamp(low, high)
         }
-        Some(_) | None => Some(low),
+        Some(_) | None => low,
     }
 }

@@ -6,6 +6,7 @@
 
 mod browse;
 mod cache;
+mod done;
 mod id;
 mod lock;
 mod merge;
@@ -35,6 +36,7 @@ pub use browse::{
     RunsQuery, ScoreBars, ScoreRange, Sort, Standing, SuiteRow, Trouble, Waited,
 };
 pub use cache::{Cache, CacheStats};
+pub use done::Finished;
 pub use id::new_run_id;
 pub use lock::Ledger;
 pub use merge::{MergeError, MergeSource, merge};

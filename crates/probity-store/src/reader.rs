@@ -8,9 +8,9 @@ use std::{
 
 use probity_core::{
     case_outcome::Changes,
-    classification::{Class, Counts, Verdict},
+    classification::{Counts, Verdict},
     metrics::Verdicts,
-    record::{Asked, CallError, CaseRecord, InputDigest, Lane, LaneStatus, Source, Spent, Usage},
+    record::{Asked, CallError, CaseRecord, Lane, LaneStatus, Source, Spent, Usage},
     score::Score,
 };
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
@@ -245,27 +245,6 @@ impl Reader {
         Ok(total)
     }
 
-    /// What each result of a lane was asked, for going on with the run.
-    pub fn done(
-        &self,
-        lane: &LaneView,
-        mut each: impl FnMut(&str, u32, InputDigest, (Class, Verdict)),
-    ) -> Result<(), StoreError> {
-        let mut read = || {
-            let mut statement = self.connection.prepare_cached(
-                "SELECT case_id, repeat, input, class, verdict FROM results WHERE lane = ?",
-            )?;
-            let mut rows = statement.query([lane.row])?;
-            while let Some(row) = rows.next()? {
-                let (Name(class), Name(verdict)) = (row.get(3)?, row.get(4)?);
-                let input = InputDigest(row.get(2)?);
-                each(row.get_ref(0)?.as_str()?, row.get(1)?, input, (class, verdict));
-            }
-            Ok(())
-        };
-        read().map_err(StoreError::of_reading)
-    }
-
     /// The results of a lane one by one, in the order of their ids: the order in which they
     /// came to an end is chance.
     pub fn cases(
@@ -379,24 +358,6 @@ impl Reader {
             rows.into_iter().filter(|(_, verdict)| wanted(verdict)).map(|(id, _)| id).collect();
         ids.dedup();
         Ok(ids)
-    }
-
-    /// Ids of the cases of a lane that have a result with this verdict, sorted.
-    pub(crate) fn ids_of_lane(
-        &self,
-        lane: &LaneView,
-        verdict: Verdict,
-    ) -> Result<Vec<String>, StoreError> {
-        let read = || {
-            let mut statement = self.connection.prepare_cached(
-                "SELECT DISTINCT case_id FROM results WHERE lane = ? AND verdict = ? AND stale = 0
-                 ORDER BY case_id",
-            )?;
-            let rows =
-                statement.query_map(params![lane.row, verdict.as_str()], |row| row.get(0))?;
-            rows.collect::<Result<Vec<String>, _>>()
-        };
-        read().map_err(StoreError::of_reading)
     }
 
     /// How many cases of a lane had begun, were given up and have no result.

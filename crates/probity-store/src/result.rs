@@ -1,5 +1,6 @@
 //! One result as rows: every column of it is named here, and nowhere else.
 
+pub(crate) mod facts;
 pub(crate) mod parts;
 pub(crate) mod sums;
 
@@ -9,12 +10,9 @@ use probity_core::{
     case::{Category, TestCase},
     classification::{self, Classification},
     details::Details,
-    failure::ErrorKind,
-    metrics::ResultFacts,
     named_enum,
     record::{CallError, CaseRecord, FailedAttempt, InputDigest, Usage},
     request::Request,
-    score::Score,
 };
 use rusqlite::{
     Row, Statement,
@@ -371,7 +369,12 @@ pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<CaseRecord> {
         latency_ms: get(row, Column::LatencyMs)?,
         ttft_ms: get(row, Column::TtftMs)?,
         tokens_per_second: get(row, Column::TokensPerSecond)?,
-        usage: usage(row, |it| it as usize)?,
+        usage: Usage {
+            input_tokens: get(row, Column::InputTokens)?,
+            output_tokens: get(row, Column::OutputTokens)?,
+            cached_tokens: get(row, Column::CachedTokens)?,
+            estimated: get(row, Column::UsageEstimated)?,
+        },
         cost_usd: get(row, Column::CostUsd)?,
         calls: get(row, Column::Calls)?,
         worker: get(row, Column::Worker)?,
@@ -386,15 +389,10 @@ pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<CaseRecord> {
     })
 }
 
-/// The values of a row that belong to a sum, where each column stands at its place.
-fn summed<V: Values>(
-    mut values: V,
-    row: &Row<'_>,
-    part: Part,
-    place: impl Fn(Column) -> usize,
-) -> rusqlite::Result<V> {
+/// The values of a row of [`select`] that belong to a sum.
+fn summed<V: Values>(mut values: V, row: &Row<'_>, part: Part) -> rusqlite::Result<V> {
     for column in Column::of(part) {
-        let place = place(column);
+        let place = column as usize;
         if !column.is_implied(|| row.get(place))? {
             values.push(row.get_ref(place)?);
         }
@@ -405,17 +403,16 @@ fn summed<V: Values>(
 /// Says so if the texts in a row of [`select`] are not what was written.
 fn check_texts(row: &Row<'_>, case_id: &str) -> rusqlite::Result<()> {
     let Some(stored) = get::<Option<i64>>(row, Column::TextsSum)? else { return Ok(()) };
-    let place = |column| column as usize;
-    if summed(Passing::new(), row, Part::Texts, place)?.sum() == stored {
+    if summed(Passing::new(), row, Part::Texts)?.sum() == stored {
         return Ok(());
     }
     // Older sums are made of all at once.
-    summed(Summed::new(), row, Part::Texts, place)?.check(Some(stored), case_id, "texts")
+    summed(Summed::new(), row, Part::Texts)?.check(Some(stored), case_id, "texts")
 }
 
 /// Says so if the figures or the scores in a row of [`select`] are not what was written.
 pub(crate) fn check_facts(row: &Row<'_>, record: &CaseRecord) -> rusqlite::Result<()> {
-    let mut facts = summed(Summed::new(), row, Part::Facts, |it| it as usize)?;
+    let mut facts = summed(Summed::new(), row, Part::Facts)?;
     for score in &record.classification.scores {
         facts.push_score(score)?;
     }
@@ -437,15 +434,6 @@ pub(crate) fn check_asked(
     asked.check(get(row, Column::AskedSum)?, &record.case_id, "questions")
 }
 
-fn usage(row: &Row<'_>, place: impl Fn(Column) -> usize) -> rusqlite::Result<Usage> {
-    Ok(Usage {
-        input_tokens: row.get(place(Column::InputTokens))?,
-        output_tokens: row.get(place(Column::OutputTokens))?,
-        cached_tokens: row.get(place(Column::CachedTokens))?,
-        estimated: row.get(place(Column::UsageEstimated))?,
-    })
-}
-
 fn evidence<T: serde::de::DeserializeOwned>(
     row: &Row<'_>,
     column: usize,
@@ -454,75 +442,4 @@ fn evidence<T: serde::de::DeserializeOwned>(
     // By way of a tree: serde cannot hand numbers of any precision to tagged variants directly.
     let tree: serde_json::Value = serde_json::from_str(&text).map_err(|it| damaged("?", &it))?;
     serde_json::from_value(tree).map(Some).map_err(|it| damaged("?", &it))
-}
-
-/// The columns that [`read_facts`] reads, but for the last: the facts, their sum, and the row. The last
-/// is what judges said.
-pub(crate) fn fact_columns() -> String {
-    let facts: Vec<&str> = Column::of(Part::Facts).map(Column::as_str).collect();
-    format!("{}, {}, id", facts.join(", "), Column::FactsSum)
-}
-
-/// A result without its texts, before its scores are known.
-pub(crate) struct FactsRow {
-    /// The row of the result.
-    pub(crate) row: i64,
-    facts: ResultFacts,
-    summed: Summed,
-    stored: Option<i64>,
-}
-
-impl FactsRow {
-    /// Takes the next score in.
-    pub(crate) fn add(&mut self, score: Score) -> rusqlite::Result<()> {
-        self.summed.push_score(&score)?;
-        self.facts.scores.push(score);
-        Ok(())
-    }
-
-    /// The facts, if they are what was written.
-    pub(crate) fn finish(self) -> rusqlite::Result<ResultFacts> {
-        self.summed.check(self.stored, &self.facts.case_id, "figures or scores")?;
-        Ok(self.facts)
-    }
-}
-
-/// Reads a row of [`fact_columns`].
-pub(crate) fn read_facts(row: &Row<'_>) -> rusqlite::Result<FactsRow> {
-    let place = |column: Column| {
-        Column::of(Part::Facts).position(|it| it == column).expect("only facts are read")
-    };
-    let Name(class) = row.get(place(Column::Class))?;
-    let Name(verdict) = row.get(place(Column::Verdict))?;
-    let Name(source) = row.get(place(Column::Source))?;
-    let category: Option<String> = row.get(place(Column::Category))?;
-    let error: Option<Name<ErrorKind>> = row.get(place(Column::ErrorKind))?;
-    let tags: Option<Json<Vec<String>>> = row.get(place(Column::Tags))?;
-    let facts = ResultFacts {
-        case_id: row.get(place(Column::CaseId))?,
-        repeat: row.get(place(Column::Repeat))?,
-        category: category.map(|it| Category::named(&it)),
-        tags: tags.map(|it| it.0).unwrap_or_default(),
-        group: row.get(place(Column::CaseGroup))?,
-        class,
-        verdict,
-        breaks_policy: row.get::<_, u64>(place(Column::PolicyHits))? > 0,
-        scores: Vec::new(),
-        error: error.map(|it| it.0),
-        source,
-        latency_ms: row.get(place(Column::LatencyMs))?,
-        ttft_ms: row.get(place(Column::TtftMs))?,
-        tokens_per_second: row.get(place(Column::TokensPerSecond))?,
-        usage: usage(row, place)?,
-        cost_usd: row.get(place(Column::CostUsd))?,
-        calls: row.get(place(Column::Calls))?,
-        worker: row.get(place(Column::Worker))?,
-        started_ms: row.get(place(Column::StartedMs))?,
-        elapsed_ms: row.get(place(Column::ElapsedMs))?,
-        evidence: evidence(row, place(Column::Evidence))?,
-        judged: evidence(row, Column::of(Part::Facts).count() + 2)?.unwrap_or_default(),
-    };
-    let summed = summed(Summed::new(), row, Part::Facts, place)?;
-    let count = Column::of(Part::Facts).count();
-    Ok(FactsRow { row: row.get(count + 1)?, facts, summed, stored: row.get(count)? })
 }

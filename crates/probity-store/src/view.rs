@@ -3,21 +3,16 @@
 use std::io;
 
 use probity_core::{
-    case_outcome::CaseOutcomes,
+    case_outcome::{self, CaseOutcome, Changes},
+    classification::Verdict,
     metrics::{Fold, Metrics, ResultFacts},
-    record::{CaseRecord, Lane, LaneStatus},
-    score::Score,
+    record::{CaseRecord, Judging, Lane, LaneStatus},
     view::{Cases, Found, LaneReport, RunView, Wanted},
 };
-use rusqlite::Rows;
 
 use crate::{
     LaneView, Reader, RunRow, StoreError,
-    result::{
-        fact_columns,
-        parts::{ScoreColumn, read_score},
-        read_facts,
-    },
+    result::facts::{self, FactsRows, Opinions},
 };
 
 impl Reader {
@@ -38,7 +33,10 @@ impl Reader {
             let mut metrics = self.metrics(&view)?;
             metrics.add_spent(self.cut_off(&view)?);
             let aborted = self.aborted(&view)?;
-            let error = self.last_error(&view)?;
+            let error = match metrics.errors.is_empty() {
+                true => None,
+                false => self.last_error(&view)?,
+            };
             let LaneView { lane, status, .. } = view;
             let (present, planned) = (metrics.results(), lane.planned);
             if status == Some(LaneStatus::Complete) && present < planned {
@@ -67,24 +65,79 @@ impl Reader {
     /// The figures of a lane.
     pub fn metrics(&self, lane: &LaneView) -> Result<Metrics, StoreError> {
         let mut fold = Fold::new(&lane.lane.judging);
-        self.read_facts(lane, Opinions::of(lane), |facts| fold.add(facts))?;
+        self.read_facts(lane, opinions_of(lane), |facts| fold.add(facts))?;
         Ok(fold.finish())
     }
 
-    /// How each case of a lane stands.
-    pub fn case_outcomes(&self, lane: &LaneView) -> Result<CaseOutcomes, StoreError> {
-        let min_pass = lane.lane.judging.min_pass;
-        let mut outcomes = CaseOutcomes { min_pass, ..CaseOutcomes::default() };
-        self.read_facts(lane, Opinions::LeftOut, |mut facts| {
-            facts.verdict = lane.lane.judging.counted(facts.verdict);
-            outcomes.add(facts);
-        })?;
-        Ok(outcomes)
+    /// How each case of a lane stands, one after the other in the order of their ids, for as long as `take` wants to know.
+    pub fn outcomes<T, E: From<StoreError>>(
+        &self,
+        lane: &LaneView,
+        take: impl FnOnce(case_outcome::Cases<'_, StoreError>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let mut statement = facts::of_lane(&self.connection).map_err(StoreError::of_reading)?;
+        let what = (Opinions::LeftOut, lane.row);
+        let rows = FactsRows::new(&self.connection, &mut statement, what);
+        let judging = &lane.lane.judging;
+        let mut read =
+            OutcomeRows { rows: rows.map_err(StoreError::of_reading)?, judging, open: None };
+        take(case_outcome::Cases { min_pass: judging.min_pass, read: &mut read })
+    }
+
+    /// What has changed between two lanes.
+    pub fn changes(&self, lanes: [&LaneView; 2]) -> Result<Changes, StoreError> {
+        self.changes_seeing(lanes, |_, _| {})
+    }
+
+    /// The same. Cases that both have and that have not flipped are told of, with what they come to now.
+    pub fn changes_seeing(
+        &self,
+        [before, now]: [&LaneView; 2],
+        unchanged: impl FnMut(String, Verdict),
+    ) -> Result<Changes, StoreError> {
+        self.outcomes(before, |before| {
+            self.outcomes(now, |now| Changes::between_seeing(before, now, unchanged))
+        })
+    }
+
+    /// Ids of the cases of a lane that have a result with this verdict, in their order.
+    fn each_id(
+        &self,
+        lane: &LaneView,
+        verdict: Verdict,
+        mut each: impl FnMut(&str) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        /// So many are sorted sooner than all results of the lane are looked at.
+        const FEW: u64 = 10_000;
+        let what = (lane.row, verdict.as_str());
+        let are_few = || {
+            let sql = format!(
+                "SELECT count(*) FROM (SELECT 1 FROM results INDEXED BY results_by_outcome
+                 WHERE lane = ? AND verdict = ? AND stale = 0 LIMIT {FEW} + 1)"
+            );
+            let mut statement = self.connection.prepare_cached(&sql)?;
+            statement.query_row(what, |row| Ok(row.get::<_, u64>(0)? <= FEW))
+        };
+        let index = match are_few().map_err(StoreError::of_reading)? {
+            true => "INDEXED BY results_by_outcome",
+            false => "",
+        };
+        let sql = format!(
+            "SELECT DISTINCT case_id FROM results {index} WHERE lane = ? AND verdict = ? AND stale = 0
+             ORDER BY case_id"
+        );
+        let mut statement = self.connection.prepare_cached(&sql).map_err(StoreError::of_reading)?;
+        let mut rows = statement.query(what).map_err(StoreError::of_reading)?;
+        while let Some(row) = rows.next().map_err(StoreError::of_reading)? {
+            let id: String = row.get(0).map_err(StoreError::of_reading)?;
+            each(&id)?;
+        }
+        Ok(())
     }
 
     /// The results of a lane without their texts, in the order of their ids.
     pub fn facts(&self, lane: &LaneView, each: impl FnMut(ResultFacts)) -> Result<(), StoreError> {
-        self.read_facts(lane, Opinions::of(lane), each)
+        self.read_facts(lane, opinions_of(lane), each)
     }
 
     fn read_facts(
@@ -94,27 +147,11 @@ impl Reader {
         mut each: impl FnMut(ResultFacts),
     ) -> Result<(), StoreError> {
         let mut read = || {
-            let mut statement = self.connection.prepare_cached(&format!(
-                "SELECT {}, CASE WHEN ? THEN json_extract(classification, '$.details.judged') END
-                 FROM results WHERE lane = ? AND stale = 0 ORDER BY case_id, repeat",
-                fact_columns()
-            ))?;
-            let names = ScoreColumn::ALL.map(|it| format!("s.{it}")).join(", ");
-            let mut of_scores = self.connection.prepare_cached(&format!(
-                "SELECT s.result, {names} FROM results r JOIN scores s ON s.result = r.id
-                 WHERE r.lane = ? AND r.stale = 0 ORDER BY r.case_id, r.repeat, s.place"
-            ))?;
-            let mut rows = statement.query((opinions == Opinions::Read, lane.row))?;
-            // Both come in the same order.
-            let mut scores = of_scores.query([lane.row])?;
-            let mut next = next_score(&mut scores)?;
-            while let Some(row) = rows.next()? {
-                let mut facts = read_facts(row)?;
-                while let Some((_, score)) = next.take_if(|(of, _)| *of == facts.row) {
-                    facts.add(score)?;
-                    next = next_score(&mut scores)?;
-                }
-                each(facts.finish()?);
+            let mut statement = facts::of_lane(&self.connection)?;
+            let what = (opinions, lane.row);
+            let mut rows = FactsRows::new(&self.connection, &mut statement, what)?;
+            while let Some(facts) = rows.next()? {
+                each(facts);
             }
             Ok(())
         };
@@ -122,23 +159,45 @@ impl Reader {
     }
 }
 
-/// Whether the opinions of judges are read along with results. They stand in large texts.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Opinions {
-    Read,
-    LeftOut,
+/// Opinions are read of a lane that has a judge.
+fn opinions_of(lane: &LaneView) -> Opinions {
+    if lane.lane.judge.is_some() { Opinions::Read } else { Opinions::LeftOut }
 }
 
-impl Opinions {
-    /// Those of a lane that has a judge.
-    fn of(lane: &LaneView) -> Self {
-        if lane.lane.judge.is_some() { Self::Read } else { Self::LeftOut }
+/// What the cases of a lane came to, of which one repeat follows the other.
+struct OutcomeRows<'c, 's> {
+    rows: FactsRows<'c, 's>,
+    judging: &'c Judging,
+    /// The case whose repeats are coming in.
+    open: Option<(String, CaseOutcome)>,
+}
+
+impl Iterator for OutcomeRows<'_, '_> {
+    type Item = case_outcome::Read<StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let facts = match self.rows.next() {
+                Ok(Some(facts)) => facts,
+                Ok(None) => return self.open.take().map(Ok),
+                Err(error) => return Some(Err(StoreError::Read(error))),
+            };
+            let ResultFacts { case_id, verdict, category, .. } = facts;
+            let verdict = self.judging.counted(verdict);
+            if let Some((id, outcome)) = &mut self.open
+                && *id == case_id
+            {
+                outcome.verdicts.add(verdict);
+                outcome.category = category;
+                continue;
+            }
+            let mut outcome = CaseOutcome { category, ..CaseOutcome::default() };
+            outcome.verdicts.add(verdict);
+            if let Some(whole) = self.open.replace((case_id, outcome)) {
+                return Some(Ok(whole));
+            }
+        }
     }
-}
-
-/// The next score and the row of its result.
-fn next_score(rows: &mut Rows<'_>) -> rusqlite::Result<Option<(i64, Score)>> {
-    rows.next()?.map(|row| Ok((row.get(0)?, read_score(row, 1)?))).transpose()
 }
 
 /// The cases of a run, for reports.
@@ -178,19 +237,20 @@ impl Cases for StoredCases<'_> {
     fn find(&self, lane: usize, wanted: &Wanted<'_>) -> io::Result<Found> {
         let Self { reader, lanes } = self;
         let lane = &lanes[lane];
-        let ids = reader.ids_of_lane(lane, wanted.verdict).map_err(io::Error::other)?;
         let mut found = Found::default();
-        for id in ids {
-            if wanted.known.contains(&id) {
+        let read = reader.each_id(lane, wanted.verdict, |id| {
+            if wanted.known.contains(id) {
                 found.known += 1;
             } else if found.first.len() == wanted.most {
                 found.more += 1;
             } else {
-                let records = reader.case(lane, &id).map_err(io::Error::other)?;
+                let records = reader.case(lane, id)?;
                 let is_wanted = |it: &CaseRecord| it.verdict == wanted.verdict;
                 found.first.extend(records.into_iter().find(is_wanted));
             }
-        }
+            Ok(())
+        });
+        read.map_err(io::Error::other)?;
         Ok(found)
     }
 }

@@ -171,8 +171,7 @@ pub(crate) fn compared(
                 continue;
             }
             let name = format!("{} {}", row.short(), report.title());
-            let outcomes = reader.case_outcomes(&lane)?;
-            entrants.push(Entrant { run: at, name, report: report.clone(), outcomes });
+            entrants.push(Entrant { run: at, name, report: report.clone() });
             lanes.push((row.clone(), place, lane));
         }
         if let Some(part) = part.filter(|_| entrants.len() == before) {
@@ -181,7 +180,9 @@ pub(crate) fn compared(
         }
     }
     let terms = Terms { any_dataset: true, difference: 0.05, with_unchanged: false };
-    let comparison = compare::build(entrants, &terms).map_err(|error| unlike(&error))?;
+    let comparison = compare::build(entrants, &terms, &mut |pair, _| {
+        reader.changes(pair.map(|at| &lanes[at].2)).map_err(Problem::from)
+    })?;
     Ok(Compared { comparison, lanes })
 }
 
@@ -196,13 +197,15 @@ impl Compared {
     }
 }
 
-fn unlike(error: &CompareError) -> Problem {
-    Problem::bad_request(error.to_string()).hint(match error {
-        CompareError::Several { .. } => "name one: RUN@BACKEND or RUN@VARIANT",
-        CompareError::OtherDataset(_)
-        | CompareError::NothingInCommon(_)
-        | CompareError::NoRunner { .. } => error.hint(),
-    })
+impl From<CompareError> for Problem {
+    fn from(error: CompareError) -> Self {
+        Self::bad_request(error.to_string()).hint(match error {
+            CompareError::Several { .. } => "name one: RUN@BACKEND or RUN@VARIANT",
+            CompareError::OtherDataset(_)
+            | CompareError::NothingInCommon(_)
+            | CompareError::NoRunner { .. } => error.hint(),
+        })
+    }
 }
 
 /// How the lanes of a suite did over its last runs.

@@ -10,7 +10,8 @@ use probity_stats::{
 };
 
 use super::{
-    Flaky, Latency, Metrics, ResultFacts, Tries, Verdicts, WorkerFigures, float, score::ScoreFold,
+    Flaky, Metrics, ResultFacts, Tries, Verdicts, WorkerFigures, float, score::ScoreFold,
+    times::Times,
 };
 use crate::{
     classification::Verdict,
@@ -24,11 +25,11 @@ use crate::{
 pub struct Fold<'j> {
     judging: &'j Judging,
     metrics: Metrics,
-    latencies: Vec<f64>,
-    first_tokens: Vec<f64>,
+    latencies: Times,
+    first_tokens: Times,
     speeds: Vec<f64>,
     /// What each worker did, and how long its calls took.
-    workers: BTreeMap<String, (WorkerFigures, Vec<f64>)>,
+    workers: BTreeMap<String, (WorkerFigures, Times)>,
     /// The case whose repeats are coming in.
     current: Option<Current>,
     /// Counts of cases that belong together, by group.
@@ -63,8 +64,8 @@ impl<'j> Fold<'j> {
                 ..Metrics::default()
             },
             scores: BTreeMap::new(),
-            latencies: Vec::new(),
-            first_tokens: Vec::new(),
+            latencies: Times::default(),
+            first_tokens: Times::default(),
             speeds: Vec::new(),
             workers: BTreeMap::new(),
             current: None,
@@ -147,8 +148,8 @@ impl<'j> Fold<'j> {
             Source::Imported => outcome.latency_ms > 0,
         };
         if is_timed && outcome.error.is_none() {
-            self.latencies.push(float(outcome.latency_ms));
-            self.first_tokens.extend(outcome.ttft_ms.map(float));
+            self.latencies.push(outcome.latency_ms);
+            outcome.ttft_ms.into_iter().for_each(|it| self.first_tokens.push(it));
             self.speeds.extend(outcome.tokens_per_second);
         }
         if let Some(worker) = &outcome.worker {
@@ -158,7 +159,9 @@ impl<'j> Fold<'j> {
             if let Some((figures, latencies)) = self.workers.get_mut(worker) {
                 figures.results += 1;
                 figures.errors += u64::from(outcome.error.is_some());
-                latencies.extend(outcome.error.is_none().then(|| float(outcome.latency_ms)));
+                if outcome.error.is_none() {
+                    latencies.push(outcome.latency_ms);
+                }
             }
         }
         let round = usize::try_from(outcome.repeat).unwrap_or(usize::MAX);
@@ -213,15 +216,15 @@ impl<'j> Fold<'j> {
     /// The figures.
     pub fn finish(mut self) -> Metrics {
         self.close_case();
-        let Self { judging, mut metrics, mut latencies, groups, lone, has_groups, .. } = self;
-        metrics.latency = latency(&mut latencies);
-        metrics.ttft = latency(&mut self.first_tokens);
+        let Self { judging, mut metrics, groups, lone, has_groups, .. } = self;
+        metrics.latency = self.latencies.finish();
+        metrics.ttft = self.first_tokens.finish();
         metrics.tokens_per_second = percentile(&mut self.speeds, 50.0);
         metrics.workers = self
             .workers
             .into_iter()
-            .map(|(name, (figures, mut latencies))| {
-                (name, WorkerFigures { latency: latency(&mut latencies), ..figures })
+            .map(|(name, (figures, latencies))| {
+                (name, WorkerFigures { latency: latencies.finish(), ..figures })
             })
             .collect();
         metrics.figures = self.figures.finish();
@@ -288,18 +291,4 @@ fn by_tries(tries: &BTreeMap<(u64, u64), u64>, rounds: u64) -> Vec<Tries> {
     ks.into_iter()
         .filter_map(|k| Some(Tries { k, any: mean(k, pass_at_k)?, all: mean(k, pass_hat_k)? }))
         .collect()
-}
-
-fn latency(values: &mut [f64]) -> Option<Latency> {
-    let max = values.iter().copied().max_by(f64::total_cmp)?;
-    let moments: Moments = values.iter().copied().collect();
-    let mut at = |percent| percentile(values, percent);
-    Some(Latency {
-        count: moments.count(),
-        mean: moments.mean()?,
-        p50: at(50.0)?,
-        p95: at(95.0)?,
-        p99: at(99.0)?,
-        max,
-    })
 }

@@ -1,7 +1,7 @@
 //! The one door through which cases of every format come in.
 
 use std::{
-    collections::{BTreeMap, btree_map::Entry as Slot},
+    collections::BTreeMap,
     ops::Range,
     path::{Path, PathBuf},
     sync::Arc,
@@ -13,6 +13,7 @@ use super::{
     CaseAt, Completion, CriteriaCheck, DigestBuilder, FORMAT_MAJOR, Item, Summary,
     digest::{CaseDigest, Contents, Hashed},
     display_name,
+    ids::Ids,
 };
 use crate::{
     bounded,
@@ -571,36 +572,4 @@ fn read_schema(folder: &Path, name: &str, contents: &mut Contents) -> Result<Val
     json::parse(&text, &json::Limits::default())
         .map(|parsed| parsed.value)
         .map_err(|error| error.to_string())
-}
-
-/// Which ids are taken, by the beginning of a digest: a million ids cost some 25 MB, whatever their length. That two of a million
-/// have the same one happens once in thirty million datasets.
-#[derive(Default)]
-struct Ids {
-    first_use: BTreeMap<[u8; 8], (u32, u32)>,
-    files: Vec<Arc<str>>,
-}
-
-impl Ids {
-    fn next_file(&mut self, name: Arc<str>) {
-        self.files.push(name);
-    }
-
-    /// Takes an id, or says where it was taken before.
-    fn claim(&mut self, id: &str, line: usize) -> Option<String> {
-        let mut key = [0; 8];
-        key.copy_from_slice(&blake3::hash(id.as_bytes()).as_bytes()[..8]);
-        let file = u32::try_from(self.files.len().saturating_sub(1)).unwrap_or(u32::MAX);
-        match self.first_use.entry(key) {
-            Slot::Vacant(slot) => {
-                slot.insert((file, u32::try_from(line).unwrap_or(u32::MAX)));
-                None
-            }
-            Slot::Occupied(slot) => {
-                let (file, line) = *slot.get();
-                let name = self.files.get(file as usize).map_or("", |name| name);
-                Some(format!("{name}:{line}"))
-            }
-        }
-    }
 }

@@ -3,10 +3,7 @@
 use std::{collections::BTreeSet, error::Error, fmt};
 
 use probity_core::{
-    case_outcome::{CaseOutcomes, Changes},
-    classification::Verdict,
-    metrics::share,
-    record::LaneKey,
+    case_outcome::Changes, classification::Verdict, metrics::share, record::LaneKey,
     view::LaneReport,
 };
 use probity_stats::{multiple::holm, sample_size};
@@ -22,9 +19,11 @@ pub struct Entrant {
     pub name: String,
     /// Its figures.
     pub report: LaneReport,
-    /// How each of its cases came out.
-    pub outcomes: CaseOutcomes,
 }
+
+/// Says what has changed from one entrant to another, by their places, and tells of the cases of both that have not flipped.
+pub type Compare<'c, E> =
+    &'c mut dyn FnMut([usize; 2], &mut dyn FnMut(String, Verdict)) -> Result<Changes, E>;
 
 /// How lanes are compared.
 #[derive(Clone, Copy, Debug)]
@@ -96,16 +95,21 @@ impl fmt::Display for CompareError {
 impl Error for CompareError {}
 
 /// Holds the lanes of later runs against those of the first. Why cases did not pass is left open.
-pub fn build(entrants: Vec<Entrant>, terms: &Terms) -> Result<Comparison, CompareError> {
+pub fn build<E: From<CompareError>>(
+    entrants: Vec<Entrant>,
+    terms: &Terms,
+    compare: Compare<'_, E>,
+) -> Result<Comparison, E> {
     let mut pairs = Vec::new();
     for (second, entrant) in entrants.iter().enumerate().filter(|(_, it)| it.run > 0) {
         if let Some(first) = counterpart(&entrants, entrant)? {
-            pairs.push(pair(&entrants, [first, second], terms)?);
+            pairs.push(pair(&entrants, [first, second], terms, compare)?);
         }
     }
     let lanes = || entrants.iter().map(|it| &it.report.lane);
     if pairs.is_empty() {
-        return Err(CompareError::NoRunner { imported: lanes().any(|it| it.imported.is_some()) });
+        let imported = lanes().any(|it| it.imported.is_some());
+        return Err(CompareError::NoRunner { imported }.into());
     }
     let raw: Vec<f64> =
         pairs.iter().map(|it| it.changes.difference.map_or(1.0, |it| it.p_value)).collect();
@@ -148,27 +152,31 @@ fn is_of_other_dataset(before: &Entrant, now: &Entrant) -> bool {
         && lanes[0].dataset_digest != lanes[1].dataset_digest
 }
 
-fn pair(
+fn pair<E: From<CompareError>>(
     entrants: &[Entrant],
     [first, second]: [usize; 2],
     terms: &Terms,
-) -> Result<Pair, CompareError> {
+    compare: Compare<'_, E>,
+) -> Result<Pair, E> {
     let (before, now) = (&entrants[first], &entrants[second]);
     let names = || [before.name.clone(), now.name.clone()];
     let lanes = [&before.report.lane, &now.report.lane];
     let is_imported = lanes.iter().any(|it| it.imported.is_some());
     if !terms.any_dataset && is_of_other_dataset(before, now) {
-        return Err(CompareError::OtherDataset(names()));
+        return Err(CompareError::OtherDataset(names()).into());
     }
-    let changes = Changes::between(&before.outcomes, &now.outcomes);
+    let (mut unchanged, mut passing) = (Vec::new(), Vec::new());
+    let mut see = |case_id: String, verdict: Verdict| match verdict {
+        _ if !terms.with_unchanged => {}
+        Verdict::Pass => passing.push(case_id),
+        Verdict::Fail | Verdict::Error | Verdict::Undecided => unchanged.push(case_id),
+    };
+    let changes = compare([first, second], &mut see)?;
+    unchanged.append(&mut passing);
     if is_imported && changes.common == 0 {
-        return Err(CompareError::NothingInCommon(names()));
+        return Err(CompareError::NothingInCommon(names()).into());
     }
     let skills = lanes[0].skills.as_ref().zip(lanes[1].skills.as_ref());
-    let unchanged = match terms.with_unchanged {
-        true => unchanged(&before.outcomes, &now.outcomes, &changes),
-        false => Vec::new(),
-    };
     Ok(Pair {
         first,
         second,
@@ -207,21 +215,6 @@ fn counterpart(entrants: &[Entrant], of: &Entrant) -> Result<Option<usize>, Comp
             by_variant: one.backend == other.backend,
         }),
     }
-}
-
-/// The cases of either run that have not flipped, those that do not pass now first.
-fn unchanged(before: &CaseOutcomes, now: &CaseOutcomes, changes: &Changes) -> Vec<String> {
-    let Changes { regressions, fixes, lost, vanished, new, .. } = changes;
-    let flipped: BTreeSet<&str> = [regressions, fixes, lost, vanished, new]
-        .into_iter()
-        .flatten()
-        .map(String::as_str)
-        .collect();
-    let all: BTreeSet<&str> = before.cases.keys().chain(now.cases.keys()).collect();
-    let passes = |id: &str| now.cases.get(id).map(|it| now.verdict(&it)) == Some(Verdict::Pass);
-    let (passing, others): (Vec<&str>, Vec<&str>) =
-        all.difference(&flipped).copied().partition(|id| passes(id));
-    others.into_iter().chain(passing).map(str::to_owned).collect()
 }
 
 /// How many cases it takes to see a difference, if as many flip as do here.

@@ -44,7 +44,7 @@ impl Compared {
             for (case_id, repeat) in
                 cases.iter().flat_map(|it| (0..repeats).map(move |at| (it, at)))
             {
-                if own.iter().any(|it| it.done.get(case_id, repeat).is_none()) {
+                if own.iter().any(|it| !it.done.has(case_id, repeat)) {
                     own.iter_mut().for_each(|it| it.done.remove(case_id, repeat));
                 }
             }

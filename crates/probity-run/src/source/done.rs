@@ -1,7 +1,8 @@
 //! Cases that came to an end in an earlier session, and what they were asked.
 //!
-//! There may be a million, so each is a few bytes in a sorted list: a digest of its id, one of what it was asked, what it
-//! came to.
+//! There may be a million, so each is 19 bytes in a sorted list: a digest of its id, one of what it was asked, what it
+//! came to. Of digests the first 64 bits are kept. That two ids of a million have the same happens once in thirty million runs; that a case
+//! was asked something else and seems the same, once in 2^64 cases that changed.
 
 use probity_core::{
     classification::{Class, Verdict},
@@ -13,6 +14,8 @@ use probity_core::{
 pub struct Done {
     /// Sorted by key.
     entries: Vec<Entry>,
+    /// Where the entries begin whose keys begin with each number of so many bits, so that few are looked at to find one.
+    starts: Vec<u32>,
     /// How many of them were met.
     met: usize,
 }
@@ -50,7 +53,9 @@ type Key = [u8; 8];
 struct Entry {
     /// Of the id and the repeat: ids may be long.
     key: Key,
-    case: DoneCase,
+    input: Key,
+    class: Class,
+    verdict: Verdict,
     state: State,
 }
 
@@ -69,15 +74,17 @@ enum State {
 impl Stored {
     /// Remembers a case; one of which `counts` is false is asked again.
     pub fn add(&mut self, case_id: &str, repeat: u32, case: DoneCase, counts: bool) {
+        let DoneCase { input, class, verdict } = case;
         let state = if counts { State::Unplanned } else { State::Again };
-        self.0.push(Entry { key: key(case_id, repeat), case, state });
+        let (key, input) = (key(case_id, repeat), beginning(input));
+        self.0.push(Entry { key, input, class, verdict, state });
     }
 
     /// The same, ready to be looked at.
     pub fn settle(self) -> Done {
         let Self(mut entries) = self;
         entries.sort_unstable_by_key(|it| it.key);
-        Done { entries, met: 0 }
+        Done { starts: starts(&entries), entries, met: 0 }
     }
 }
 
@@ -88,7 +95,7 @@ impl Done {
             return Met::New;
         };
         match entry.state {
-            State::Unplanned if entry.case.input == input => {
+            State::Unplanned if entry.input == beginning(input) => {
                 entry.state = State::Done;
                 self.met += 1;
                 Met::Same
@@ -120,12 +127,28 @@ impl Done {
     pub fn keep_met(&mut self) {
         self.entries.retain(|it| it.state == State::Done);
         self.entries.shrink_to_fit();
+        self.starts = starts(&self.entries);
     }
 
-    /// What a case was asked, and what it came to.
-    pub fn get(&self, case_id: &str, repeat: u32) -> Option<DoneCase> {
+    /// Whether a case is done.
+    pub fn has(&self, case_id: &str, repeat: u32) -> bool {
+        self.get(case_id, repeat).is_some()
+    }
+
+    /// What a case came to, if it is done and was asked this.
+    pub(crate) fn outcome(
+        &self,
+        case_id: &str,
+        repeat: u32,
+        input: InputDigest,
+    ) -> Option<(Class, Verdict)> {
+        let entry = self.get(case_id, repeat).filter(|it| it.input == beginning(input))?;
+        Some((entry.class, entry.verdict))
+    }
+
+    fn get(&self, case_id: &str, repeat: u32) -> Option<&Entry> {
         let entry = &self.entries[self.find(case_id, repeat)?];
-        (entry.state == State::Done).then_some(entry.case)
+        (entry.state == State::Done).then_some(entry)
     }
 
     /// Forgets a case, so that it is asked again.
@@ -151,7 +174,7 @@ impl Done {
     /// What each came to.
     pub fn verdicts(&self) -> impl Iterator<Item = Verdict> {
         let done = self.entries.iter().filter(|it| it.state == State::Done);
-        done.map(|it| it.case.verdict)
+        done.map(|it| it.verdict)
     }
 
     fn find(&self, case_id: &str, repeat: u32) -> Option<usize> {
@@ -159,7 +182,11 @@ impl Done {
             return None;
         }
         let key = key(case_id, repeat);
-        self.entries.binary_search_by_key(&key, |it| it.key).ok()
+        let bucket = bucket(key, self.starts.len());
+        let start = self.starts[bucket] as usize;
+        let end = self.starts.get(bucket + 1).map_or(self.entries.len(), |it| *it as usize);
+        let found = self.entries[start..end].binary_search_by_key(&key, |it| it.key).ok()?;
+        Some(start + found)
     }
 }
 
@@ -170,10 +197,33 @@ impl Entry {
 }
 
 fn key(case_id: &str, repeat: u32) -> Key {
-    let InputDigest(digest) = InputDigest::of([case_id.as_bytes(), &repeat.to_le_bytes()]);
+    beginning(InputDigest::of([case_id.as_bytes(), &repeat.to_le_bytes()]))
+}
+
+fn beginning(InputDigest(digest): InputDigest) -> Key {
     let mut key = Key::default();
     key.copy_from_slice(&digest[..size_of::<Key>()]);
     key
+}
+
+/// Where entries that are sorted begin, for a number of buckets that is a power of two, with about four in each.
+fn starts(entries: &[Entry]) -> Vec<u32> {
+    let count = (entries.len() / 4).next_power_of_two();
+    let mut starts = Vec::with_capacity(count);
+    for (at, entry) in entries.iter().enumerate() {
+        let at = u32::try_from(at).expect("a lane has fewer than 2^32 results");
+        starts.resize(starts.len().max(bucket(entry.key, count) + 1), at);
+    }
+    let all = u32::try_from(entries.len()).expect("a lane has fewer than 2^32 results");
+    starts.resize(count, all);
+    starts
+}
+
+/// The bucket of a key, among so many.
+fn bucket(key: Key, count: usize) -> usize {
+    let bits = count.trailing_zeros();
+    let bucket = u64::from_be_bytes(key).checked_shr(u64::BITS - bits).unwrap_or(0);
+    usize::try_from(bucket).expect("it is less than the number of buckets")
 }
 
 #[cfg(test)]
@@ -203,10 +253,9 @@ mod tests {
         assert_eq!(done.meet("c", 0, input("x")), Met::New);
         assert!(done.are_all_planned());
         done.keep_met();
-        assert_eq!(
-            (done.len(), done.get("a", 0).is_some(), done.get("a", 1).is_some()),
-            (1, true, false)
-        );
+        assert_eq!((done.len(), done.has("a", 0), done.has("a", 1)), (1, true, false));
+        assert!(done.outcome("a", 0, input("x")).is_some());
+        assert!(done.outcome("a", 0, input("y")).is_none());
         assert_eq!(done.verdicts().count(), 1);
     }
 
@@ -224,8 +273,33 @@ mod tests {
         done.meet("a", 0, InputDigest::of([b"x".as_slice()]));
         done.keep_met();
         done.remove("a", 0);
-        assert!(done.is_empty() && done.get("a", 0).is_none());
+        assert!(done.is_empty() && !done.has("a", 0));
         done.remove("a", 0);
         assert_eq!(done.len(), 0);
+    }
+
+    #[test]
+    fn every_one_of_many_is_found() {
+        for count in [0, 1, 2, 3, 7, 8, 9, 1000, 5000] {
+            let mut stored = Stored::default();
+            (0..count).for_each(|it| stored.add(&format!("{it}"), it % 3, case("x"), true));
+            let mut done = stored.settle();
+            let input = InputDigest::of([b"x".as_slice()]);
+            for it in 0..count {
+                assert_eq!(
+                    done.meet(&format!("{it}"), it % 3, input),
+                    Met::Same,
+                    "{it} of {count}"
+                );
+                assert_eq!(done.meet(&format!("{it}"), 3, input), Met::New);
+            }
+            done.keep_met();
+            assert!((0..count).all(|it| done.has(&format!("{it}"), it % 3)), "{count}");
+        }
+    }
+
+    #[test]
+    fn an_entry_is_small() {
+        assert_eq!(size_of::<Entry>(), 19);
     }
 }

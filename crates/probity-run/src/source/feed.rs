@@ -7,7 +7,7 @@ use probity_grade::{Compiler, Expectation, Rules};
 use tokio::sync::mpsc;
 
 use super::{
-    Cases, Done, DoneCase, Fed, Prepared, Reread, Stopped,
+    Cases, Done, Fed, Prepared, Reread, Stopped,
     ahead::{self, Room},
 };
 use crate::{backend::Backend, decide::Seen};
@@ -269,15 +269,15 @@ impl Taker {
         };
         prepared.place = *place;
         *place += 1;
-        let fed = match done.get(&prepared.case_id, repeat) {
-            Some(DoneCase { input, class, verdict }) if input == prepared.input => {
+        let fed = match done.outcome(&prepared.case_id, repeat, prepared.input) {
+            Some((class, verdict)) => {
                 if !cases.tells_known {
                     return Ok(None);
                 }
                 let Prepared { place, category, .. } = prepared;
                 Fed::Known(Seen { place, category, class, verdict })
             }
-            Some(_) | None => Fed::Case(Box::new(prepared), None),
+            None => Fed::Case(Box::new(prepared), None),
         };
         Ok(Some(fed))
     }

@@ -104,6 +104,11 @@ impl Summed {
         Self(Vec::with_capacity(USUAL))
     }
 
+    /// Nothing again, with the same room.
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
     /// Adds a score with all that is stored of it.
     pub(crate) fn push_score(&mut self, score: &Score) -> rusqlite::Result<()> {
         for column in parts::ScoreColumn::ALL {

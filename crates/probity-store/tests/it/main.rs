@@ -7,6 +7,7 @@ mod common;
 mod counts;
 mod damage;
 mod formats;
+mod joined;
 mod kept;
 mod kept_answers;
 mod pages;

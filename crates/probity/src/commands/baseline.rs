@@ -4,13 +4,13 @@ use std::{
     collections::BTreeMap,
     fmt::Write as _,
     fs::{self, File},
-    io::BufReader,
+    io::{self, BufReader},
     path::{Path, PathBuf},
 };
 
 use probity_core::{
     baseline::{Baseline, BaselineLane},
-    case_outcome::Changes,
+    case_outcome::{CaseOutcomes, Cases, Changes},
     classification::Verdict,
     evaluation::time,
     record::{Judging, Lane, LaneStatus},
@@ -27,7 +27,7 @@ use probity_report::{
     plain::one_line,
     text::Extent,
 };
-use probity_store::{LaneView, Reader, RunRow};
+use probity_store::{LaneView, Reader, RunRow, StoreError};
 
 use super::{
     page::About,
@@ -61,29 +61,64 @@ pub(super) fn bless(args: &BlessArgs, printer: &Printer) -> Result<Exit, Failure
         }
     }
     refuse_name(&args.name)?;
-    let mut kept = Vec::with_capacity(lanes.len());
-    for lane in &lanes {
-        let outcomes = reader.case_outcomes(lane)?;
-        kept.push(BaselineLane::of(&lane.lane, outcomes));
-    }
+    // Their cases are read while they are written.
+    let kept = |lane: &LaneView| {
+        let min_pass = lane.lane.judging.min_pass;
+        BaselineLane::of(&lane.lane, CaseOutcomes { min_pass, ..CaseOutcomes::default() })
+    };
     let version = &run.info.probity_version;
     let baseline = Baseline {
         suite: run.suite.clone(),
         run_id: run.run_id.clone(),
         timestamp: time(run.started_ms),
         probity_version: version.to_owned(),
-        lanes: kept,
+        lanes: lanes.iter().map(kept).collect(),
     };
     let path = path_of(&args.name, &settings.baseline);
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(|error| Failure::write(folder, error))?;
     }
     let mut file = OutputFile::create(&path)?;
-    baseline.write(&mut file).map_err(|error| Failure::write(&path, error))?;
+    let mut cases = 0_usize;
+    let written = baseline.write_with(&mut file, |lane, put| {
+        reader.outcomes(&lanes[lane], |of_lane| {
+            for case in of_lane.read {
+                let (case_id, outcome) = case?;
+                put(&case_id, &outcome)?;
+                cases += 1;
+            }
+            Ok::<_, Unwritten>(())
+        })?;
+        Ok(())
+    });
+    written.map_err(|error| match error.downcast::<StoreError>() {
+        Ok(unread) => unread.into(),
+        Err(error) => Failure::write(&path, error),
+    })?;
     file.finish()?;
-    let cases: usize = baseline.lanes.iter().map(|lane| lane.outcomes.cases.len()).sum();
     printer.note(&format!("{cases} cases of run {} are now `{}`", run.short(), path.display()));
     Ok(Exit::Success)
+}
+
+/// Why a case does not come into the file: an error of the store, or of the disk.
+struct Unwritten(io::Error);
+
+impl From<StoreError> for Unwritten {
+    fn from(error: StoreError) -> Self {
+        Self(io::Error::other(error))
+    }
+}
+
+impl From<io::Error> for Unwritten {
+    fn from(error: io::Error) -> Self {
+        Self(error)
+    }
+}
+
+impl From<Unwritten> for io::Error {
+    fn from(Unwritten(error): Unwritten) -> Self {
+        error
+    }
 }
 
 /// A name has to be one that a file can have and people can read.
@@ -174,6 +209,17 @@ pub(super) fn path_of(name: &str, baselines: &Baselines) -> PathBuf {
         true => PathBuf::from(name),
         false => Path::new(&baselines.folder).join(format!("{name}.json")),
     }
+}
+
+/// What has changed in a lane since a baseline.
+fn changes_since(
+    kept: &BaselineLane,
+    reader: &Reader,
+    lane: &LaneView,
+) -> Result<Changes, StoreError> {
+    let mut before = kept.outcomes.cases.iter().map(Ok);
+    let before = Cases { min_pass: kept.outcomes.min_pass, read: &mut before };
+    reader.outcomes(lane, |now| Changes::between(before, now))
 }
 
 /// A baseline that a run is held against.
@@ -272,7 +318,7 @@ impl Against {
                 let _ = writeln!(text, "  {lane_name}: not in the baseline");
                 continue;
             };
-            let mut changes = Changes::between(&kept.outcomes, &reader.case_outcomes(lane)?);
+            let mut changes = changes_since(kept, reader, lane)?;
             if self.force {
                 // What was left out on purpose is not missed.
                 changes.vanished.clear();
@@ -318,8 +364,7 @@ impl Against {
         for lane in &lanes {
             let Lane { runner, variant, model, dataset_digest, .. } = &lane.lane;
             let Some(kept) = self.baseline.lane(lane.lane.key()) else { continue };
-            let outcomes = reader.case_outcomes(lane)?;
-            let changes = Changes::between(&kept.outcomes, &outcomes);
+            let changes = changes_since(kept, reader, lane)?;
             if changes.regressions.is_empty() {
                 continue;
             }

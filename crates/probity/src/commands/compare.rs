@@ -169,10 +169,9 @@ fn compare(
 ) -> Result<Comparison, Failure> {
     let mut entrants = Vec::new();
     for (run, it) in chosen.iter().enumerate() {
-        for (view, report) in &it.lanes {
+        for (_, report) in &it.lanes {
             let name = format!("{} {}", it.run.short(), report.title());
-            let outcomes = reader.case_outcomes(view)?;
-            entrants.push(Entrant { run, name, report: report.clone(), outcomes });
+            entrants.push(Entrant { run, name, report: report.clone() });
         }
     }
     let terms = Terms {
@@ -181,8 +180,10 @@ fn compare(
         // No other format shows them.
         with_unchanged: matches!(format, CompareFormat::Html),
     };
-    let mut comparison = compare::build(entrants, &terms)?;
     let lanes = lanes_of(chosen);
+    let mut comparison = compare::build(entrants, &terms, &mut |pair, unchanged| {
+        reader.changes_seeing(pair.map(|at| lanes[at]), unchanged).map_err(Failure::from)
+    })?;
     for pair in &mut comparison.pairs {
         let both = [lanes[pair.first], lanes[pair.second]];
         pair.reasons = reader.reasons_of_flips(both, &pair.changes)?;

@@ -74,9 +74,8 @@ pub(super) fn flips(reader: &Reader, run: &RunRow) -> Result<Option<Since>, Fail
         let mut found = Vec::new();
         for (lane, now) in lanes.iter().enumerate() {
             let Some(before) = before.iter().find(|it| is_comparable(it, now)) else { continue };
-            let changes =
-                Changes::between(&reader.case_outcomes(before)?, &reader.case_outcomes(now)?);
-            let Changes { regressions: failing, fixes: passing, .. } = changes;
+            let Changes { regressions: failing, fixes: passing, .. } =
+                reader.changes([before, now])?;
             found.push(Flips { lane, failing, passing });
         }
         if found.is_empty() {

@@ -11,7 +11,7 @@ use probity_run::{
     plan::{Compared, Plan, PlannedLane, Used},
     source::{DoneCase, Met, Stored},
 };
-use probity_store::{LaneView, Reader, Recorder, RunRow, StoreError};
+use probity_store::{Finished, LaneView, Reader, Recorder, RunRow, StoreError};
 
 use probity_core::record::Selection;
 
@@ -170,13 +170,20 @@ impl TakenUp {
         for (at, lane) in plan.lanes.iter_mut().enumerate() {
             let same = |it: &&LaneView| it.lane.key() == lane.info.key();
             let Some(view) = known.iter().find(same) else { continue };
-            let tally = reader.tally(view)?;
+            // A program that failed is run again: nobody else can bring its cases to an end.
+            let errors_count = !retry_errors && !lane.info.kind.spec().is_external;
+            let mut stored = Stored::default();
+            let results = reader.done(view, |it| {
+                let Finished { case_id, repeat, input, class, verdict } = it;
+                let counts = errors_count || verdict != Verdict::Error;
+                stored.add(case_id, repeat, DoneCase { input, class, verdict }, counts);
+            })?;
             // What calls of cases used that were cut off stands apart.
             let cut_off = reader.cut_off(view)?;
             let spent = Used {
-                calls: tally.calls + cut_off.calls,
-                tokens: tally.input_tokens + tally.output_tokens + cut_off.usage.total(),
-                cost_usd: tally.cost_usd + cut_off.cost_usd,
+                calls: results.calls + cut_off.calls,
+                tokens: results.usage.total() + cut_off.usage.total(),
+                cost_usd: results.cost_usd + cut_off.cost_usd,
             };
             let begun = view.calls.max(recorder.begun_before(&view.lane).unwrap_or(0));
             let before = spent.extended_to(begun);
@@ -185,13 +192,6 @@ impl TakenUp {
             if let Some(own) = by_runner.get_mut(lane.runner) {
                 own.add(before);
             }
-            // A program that failed is run again: nobody else can bring its cases to an end.
-            let errors_count = !retry_errors && !lane.info.kind.spec().is_external;
-            let mut stored = Stored::default();
-            reader.done(view, |case_id, repeat, input, (class, verdict)| {
-                let counts = errors_count || verdict != Verdict::Error;
-                stored.add(case_id, repeat, DoneCase { input, class, verdict }, counts);
-            })?;
             let mut done = stored.settle();
             let mut changed = 0;
             lane.inputs(&plan.backends[lane.backend], |case, input| {
