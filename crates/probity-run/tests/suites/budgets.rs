@@ -20,10 +20,10 @@ use crate::project::{Kept, Project, ran};
 
 fn suite(server: &FakeServer, top: &str, runner: &str) -> String {
     format!(
-        "{top}\nmax_concurrency = 1\n[backends.b]\nkind = \"openai\"\nbase_url = \"{}\"\nmodel = \"m\"\n\
+        "max_concurrency = 1\n[backends.b]\nkind = \"openai\"\nbase_url = \"{}\"\nmodel = \"m\"\n\
          price = {{ input = 1000000.0, output = 0.0 }}\n\
          [[runners]]\nname = \"r\"\nbackends = [\"b\"]\ndataset = \"cases.jsonl\"\n{runner}\n\
-         [retry]\nbackoff_base = 0.001\n",
+         [retry]\nbackoff_base = 0.001\n{top}\n",
         server.url()
     )
 }
@@ -57,7 +57,7 @@ fn costs_and_tokens_have_limits() {
     let server = FakeServer::start(Script::default());
     let project = Project::new().cases(&cases(5));
     // Each prompt has five tokens, and each reply one.
-    let ran = project.run(&suite(&server, "[budget]\nmax_tokens = 12\n[pace]", "").replace("[pace]\nmax_concurrency", "[pace]\n# max_concurrency"));
+    let ran = project.run(&suite(&server, "[budget]\nmax_tokens = 12", ""));
     assert_eq!(why(&ran.outcome.lanes[0]), "max_tokens = 12 reached");
     assert_eq!((ran.outcome.used.tokens, ran.records.len()), (12, 2));
 }
@@ -90,12 +90,10 @@ impl Ledger for Book {
 
 #[test]
 fn calls_are_written_down_before_they_are_made() {
-    let script = Script::default()
-        .rule(Rule::new(When::Requests(2..3), Answer::fault(Trouble::Internal)));
+    let script =
+        Script::default().rule(Rule::new(When::Requests(2..3), Answer::fault(Trouble::Internal)));
     let server = FakeServer::start(script);
-    let read = Project::new().cases(&cases(2));
-    let read = read.read(&suite(&server, "", ""));
-    let _project = Project::new();
+    let read = Project::new().cases(&cases(2)).read(&suite(&server, "", ""));
     let (mut plan, book) = (read.plan(), Book::default());
     let written = book.0.clone();
     plan.ledger = Some(Box::new(book));
@@ -159,7 +157,7 @@ fn a_bad_key_ends_a_lane_and_says_so() {
 #[test]
 fn a_case_that_takes_too_long_is_a_timeout_that_names_the_limit() {
     let server = FakeServer::start(Script::always(Answer::Hang));
-    let text = suite(&server, "", "") + "max_retries = 0\n[timeouts]\ncase = \"30ms\"\n";
+    let text = suite(&server, "max_retries = 0\n[timeouts]\ncase = \"30ms\"", "");
     let ran = Project::new().cases(&cases(1)).run(&text);
     let error = ran.of("c0").error.as_ref().unwrap();
     assert_eq!(error.kind.as_str(), "timeout");

@@ -45,7 +45,8 @@ fn polite() -> Value {
 #[test]
 fn a_reply_that_fails_without_the_judge_is_not_worth_a_call() {
     let server = FakeServer::start(Script::default().rule(by("a", judged(5))));
-    let wrong = json!([{ "type": "llm-rubric", "value": "x" }, { "type": "contains", "value": "no" }]);
+    let wrong =
+        json!([{ "type": "llm-rubric", "value": "x" }, { "type": "contains", "value": "no" }]);
     let cases = [case("fine", &polite()), case("wrong", &wrong)];
     let ran = Project::new().cases(&cases).run(&suite(&server, "judge = \"a\""));
     assert_eq!(ran.verdicts(), [("fine", "pass"), ("wrong", "fail")]);
@@ -53,7 +54,10 @@ fn a_reply_that_fails_without_the_judge_is_not_worth_a_call() {
     let fine = ran.of("fine");
     assert_eq!(roles(fine), ["answer", "judge rubric 1"]);
     assert_eq!((fine.asked[0].backend.as_str(), fine.asked[1].backend.as_str()), ("small", "a"));
-    assert_eq!(fine.classification.scores[0].reason.as_deref(), Some("the judge gave 1.00: so it is"));
+    assert_eq!(
+        fine.classification.scores[0].reason.as_deref(),
+        Some("the judge gave 1.00: so it is")
+    );
     // The time of the case is that of its own answer.
     assert_eq!(fine.latency_ms, fine.asked[0].latency_ms);
 }
@@ -83,12 +87,18 @@ fn several_judges_make_one_verdict() {
     for (combine, verdict) in
         [("majority", "pass"), ("all", "fail"), ("any", "pass"), ("mean", "fail")]
     {
-        let script =
-            Script::default().rule(by("a", judged(5))).rule(by("b", judged(4))).rule(by("c", judged(2)));
+        let script = Script::default()
+            .rule(by("a", judged(5)))
+            .rule(by("b", judged(4)))
+            .rule(by("c", judged(2)));
         let server = FakeServer::start(script);
         let runner = format!("judges = [\"a\", \"b\", \"c\"]\ncombine = \"{combine}\"");
         let ran = Project::new().cases(&[case("fine", &polite())]).run(&suite(&server, &runner));
-        assert_eq!((ran.verdicts(), ran.outcome.used.calls), (vec![("fine", verdict)], 4), "{combine}");
+        assert_eq!(
+            (ran.verdicts(), ran.outcome.used.calls),
+            (vec![("fine", verdict)], 4),
+            "{combine}"
+        );
         let of: Vec<&str> = ran.of("fine").asked.iter().map(|it| it.backend.as_str()).collect();
         assert_eq!(of, ["small", "a", "b", "c"]);
     }
@@ -115,7 +125,8 @@ fn a_panel_goes_on_without_a_judge_that_fails_as_long_as_most_answer() {
 
 #[test]
 fn judges_are_asked_in_the_words_of_the_suite() {
-    let server = FakeServer::start(Script::default().rule(by("a", judged(5))));
+    let content = json!({ "pass": true, "score": 1.0, "reason": "so it is" }).to_string();
+    let server = FakeServer::start(Script::default().rule(by("a", Answer::text(&content))));
     let with_vars = |assertion: Value| {
         let mut case = case("fine", &json!([assertion]));
         case["prompt_vars"] = json!({ "tone": "warm" });
@@ -129,7 +140,9 @@ fn judges_are_asked_in_the_words_of_the_suite() {
     for part in ["warm?", "It is polite.", "Say fine", "ANSWER", "TASK"] {
         assert!(said.contains(part), "{part}: {said}");
     }
-    let bad = with_vars(json!({ "type": "llm-rubric", "value": "x", "rubric_prompt": "{{ nobody }}" }));
+    let bad = with_vars(
+        json!({ "type": "llm-rubric", "value": "x", "rubric_prompt": "{{ output }} {{ nobody }}" }),
+    );
     let problems = Project::new().cases(&[bad]).problems(&suite(&server, "judge = \"a\""));
     assert_eq!(
         errors(&problems),
@@ -159,7 +172,8 @@ fn a_judge_that_is_asked_for_and_not_named_is_the_backend_itself() {
     let other = project.read(&suite(&server, "judges = [\"a\", \"b\"]")).plan();
     let info = &other.lanes[0].info;
     assert_eq!((info.judges.len(), info.judges[1].own_answers), (2, false));
-    let none = Project::new().cases(&[case("fine", &json!([]))]).read(&suite(&server, "judge = \"a\""));
+    let none =
+        Project::new().cases(&[case("fine", &json!([]))]).read(&suite(&server, "judge = \"a\""));
     let plan = none.plan();
     assert!(plan.lanes[0].info.judge.is_none() && plan.lanes[0].judges.is_empty());
 }
@@ -191,7 +205,7 @@ fn embeddings_say_how_near_a_reply_is() {
     let ran = project.run(&text);
     assert_eq!(ran.verdicts(), [("north", "fail"), ("northeast", "pass")]);
     let case = ran.of("northeast");
-    assert_eq!(roles(case), ["answer", "score 1"]);
+    assert_eq!(roles(case), ["answer", "scorer 1"]);
     assert_eq!(case.asked[1].backend, "vectors");
     // Two replies, and the expected text once for both of them.
     assert_eq!(server.seen().paths["/v1/embeddings"], 3);
@@ -216,7 +230,9 @@ fn a_reply_like_the_expected_one_is_embedded_once() {
 
 #[test]
 fn an_embedder_that_fails_is_an_error_that_names_it() {
-    let server = FakeServer::start(Script::default().rule(by("vectors", Answer::fault(Trouble::BadRequest))));
+    let server = FakeServer::start(
+        Script::default().rule(by("vectors", Answer::fault(Trouble::BadRequest))),
+    );
     let cases = [case("east", &json!([{ "type": "similar", "value": "east" }]))];
     let ran = Project::new().cases(&cases).run(&suite(&server, "embeddings = \"vectors\""));
     let error = ran.of("east").error.as_ref().unwrap();
@@ -245,7 +261,8 @@ fn a_reranker_says_how_relevant_a_reply_is() {
 
 #[test]
 fn the_best_of_the_answers_of_all_lanes_passes() {
-    let best = |number: u8| Answer::text(&json!({ "reason": "it is rich", "best": number }).to_string());
+    let best =
+        |number: u8| Answer::text(&json!({ "reason": "it is rich", "best": number }).to_string());
     let shown = |number: u8| {
         let mark = When::prompt_contains(&format!("\nrich\n<<<END ANSWER {number} "));
         Rule::new(When::All(vec![When::ModelIs("c".to_owned()), mark]), best(number))
@@ -258,7 +275,8 @@ fn the_best_of_the_answers_of_all_lanes_passes() {
         .rule(shown(2))
         .rule(shown(3));
     let server = FakeServer::start(script);
-    let runner = "judge = \"c\"\nassert = [{ type = \"select-best\", value = \"The richest one.\" }]";
+    let runner =
+        "judge = \"c\"\nassert = [{ type = \"select-best\", value = \"The richest one.\" }]";
     let text = suite(&server, runner)
         .replace("backends = [\"small\"]", "backends = [\"small\", \"a\", \"b\"]");
     let project = Project::new().cases(&[json!({ "id": "x", "prompt": "Say x" })]);
@@ -282,7 +300,7 @@ fn scorers_of_the_suite_are_asked_and_recorded() {
     let cases = [case("one", &exec("one")), case("two", &exec("one"))];
     let ran = Project::new().cases(&cases).run(&suite(&server, "allow_code = true"));
     assert_eq!(ran.verdicts(), [("one", "pass"), ("two", "fail")]);
-    assert_eq!((roles(ran.of("one")), ran.of("one").calls), (vec!["answer", "score 1"], 1));
+    assert_eq!((roles(ran.of("one")), ran.of("one").calls), (vec!["answer", "scorer 1"], 1));
     // Code of a dataset wants consent.
     let problems = Project::new().cases(&cases).problems(&suite(&server, ""));
     assert_eq!(errors(&problems).len(), 2, "{problems:#?}");

@@ -46,8 +46,8 @@ use tokio::sync::watch;
 
 /// A folder that goes away with the test.
 pub(crate) struct Project {
-    folder: TempDir,
-    pub(crate) variables: BTreeMap<OsString, OsString>,
+    folder: Arc<TempDir>,
+    variables: BTreeMap<OsString, OsString>,
 }
 
 /// A suite that has been read.
@@ -56,6 +56,8 @@ pub(crate) struct Read {
     pub(crate) rules: &'static Rules,
     pub(crate) settings: Settings,
     variables: BTreeMap<OsString, OsString>,
+    /// It is there as long as this is.
+    _folder: Arc<TempDir>,
 }
 
 /// What a run came to.
@@ -85,7 +87,7 @@ impl Project {
     pub(crate) fn new() -> Self {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let variables = BTreeMap::from([("PATH".into(), path)]);
-        Self { folder: tempfile::tempdir().unwrap(), variables }
+        Self { folder: Arc::new(tempfile::tempdir().unwrap()), variables }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -127,7 +129,8 @@ impl Project {
         let suite = suite.unwrap_or_else(|| panic!("{problems:#?}"));
         let rules = Box::leak(Box::new(compiled.into_inner().unwrap()));
         let settings = Resolved::of([suite.settings.clone()]).settings();
-        Read { suite, rules, settings, variables: self.variables.clone() }
+        let (variables, folder) = (self.variables.clone(), self.folder.clone());
+        Read { suite, rules, settings, variables, _folder: folder }
     }
 
     /// Runs a suite to its end.
@@ -218,12 +221,7 @@ impl Read {
             let runner = &scanned.runner;
             if runner.backends.is_empty() {
                 let nobody = seat("nobody", "program");
-                lanes.extend(scanned.lanes(
-                    at,
-                    nobody.place,
-                    &nobody.backend,
-                    &Helpers::default(),
-                ));
+                lanes.extend(scanned.lanes(at, nobody.place, &nobody.backend, &Helpers::default()));
             }
             for name in &runner.backends {
                 let asked = seat("answers", name);

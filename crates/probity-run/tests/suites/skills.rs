@@ -106,7 +106,8 @@ fn a_choice_that_cannot_be_read_is_asked_for_skill_by_skill() {
     assert_ne!(routed.choice, Choice::Unreadable);
     // Who expects no skill is asked about none.
     assert_eq!((ran.of("chatty").calls, ran.of("chatty").class), (1, Class::WrongFormat));
-    let asked = bodies(&server).into_iter().find(|it| it.to_string().contains("Skill git")).unwrap();
+    let asked =
+        bodies(&server).into_iter().find(|it| it.to_string().contains("Skill git")).unwrap();
     let question = asked["messages"][1]["content"].as_str().unwrap();
     assert!(question.starts_with("Skill git: Branches and history."), "{question}");
     assert!(question.contains("Request:\nrequest prose."), "{question}");
@@ -117,7 +118,7 @@ fn the_model_sees_an_index_of_all_skills() {
     let server = FakeServer::start(Script::always(Answer::text(&choose(&["git"]))));
     let project = project(&[positive("found", &["git"])]);
     project.run(&suite(&server, ACTIVATION));
-    let own = format!("{ACTIVATION}\nsystem = \"Pick from:\\n{{{{ index }}}}\\nNow.\"");
+    let own = format!("{ACTIVATION}\nsystem = \"Pick from:\\n{{{{ index }}}}Now.\"");
     project.run(&suite(&server, &own));
     let systems: Vec<String> = bodies(&server)
         .iter()
@@ -154,7 +155,10 @@ fn each_group_of_a_confusion_has_its_own_index_and_nobody_is_asked_again() {
         let system = found["messages"][0]["content"].as_str().unwrap().to_owned();
         ["git", "sql", "tests"].map(|it| system.contains(&format!("- {it}: ")))
     };
-    assert_eq!((index("request a."), index("request f.")), ([true, false, false], [false, true, true]));
+    assert_eq!(
+        (index("request a."), index("request f.")),
+        ([true, false, false], [false, true, true])
+    );
 }
 
 #[test]
@@ -167,13 +171,14 @@ fn cases_that_say_nothing_sensible_about_skills_are_refused() {
     let unsaid = "the case does not say which skill it expects";
     check(ACTIVATION, json!({ "id": "a", "prompt": "p" }), &[("missing-field", unsaid)]);
     let none = json!({ "id": "a", "prompt": "p", "should_activate": true });
-    check(ACTIVATION, none, &[("missing-field", "missing field `expected_skills`")]);
-    let both = json!({ "id": "a", "prompt": "p", "should_activate": false, "expected_skills": ["git"] });
+    check(ACTIVATION, none, &[("missing-field", "field `expected_skills` is missing")]);
+    let both =
+        json!({ "id": "a", "prompt": "p", "should_activate": false, "expected_skills": ["git"] });
     let message = "a case that expects no skill must not name one";
     check(ACTIVATION, both, &[("bad-case", message)]);
     let group = json!({ "id": "a", "prompt": "p", "expected_skills": ["git"] });
     check(ACTIVATION, group.clone(), &[]);
-    check(CONFUSION, group, &[("missing-field", "missing field `group`")]);
+    check(CONFUSION, group, &[("missing-field", "field `group` is missing")]);
     let empty = json!({ "id": "a", "prompt": "p", "should_activate": false, "group": "g" });
     let message = "no case of the group `g` names a skill to choose from";
     check(CONFUSION, empty, &[("empty-group", message)]);
@@ -319,7 +324,7 @@ fn all_sizes_of_a_skill_are_compared() {
         .rule(Rule::new(When::ModelIs(SUBJECT.to_owned()), Answer::text("a BARE")));
     let server = FakeServer::start(script);
     let project = project(&[]).file("rubrics/sql.toml", RUBRIC);
-    let text = suite(&server, &EFFECTIVENESS.replace("effectiveness", "size-impact"));
+    let text = suite(&server, &EFFECTIVENESS.replace("effectiveness", "size_impact"));
     let plan = project.read(&text).plan();
     let ran = project.run(&text);
     let record = only(&ran);
