@@ -7,5 +7,8 @@ mod budgets;
 mod conversations;
 mod judges;
 mod plans;
+mod programs;
 mod project;
+mod prompts;
+mod rescoring;
 mod skills;

@@ -10,6 +10,7 @@ use std::{
 };
 
 use probity_core::{
+    case::TestCase,
     event::Event,
     problem::{Problem, Severity},
     record::{Asked, CacheKind, CaseRecord, InputDigest},
@@ -171,6 +172,17 @@ impl Read {
     pub(crate) fn scanned(&self, choice: &Choice) -> Vec<ScannedRunner> {
         let (scanned, problems) = self.scan(choice);
         scanned.into_iter().map(|it| it.unwrap_or_else(|| panic!("{problems:#?}"))).collect()
+    }
+
+    /// A case of the first runner as it is read.
+    pub(crate) fn plan_case(&self, case_id: &str) -> TestCase {
+        let mut found = None;
+        self.plan().lanes[0].requests(|case, _| {
+            if case.id == case_id {
+                found = Some(case.clone());
+            }
+        });
+        found.unwrap_or_else(|| panic!("no case `{case_id}`"))
     }
 
     pub(crate) fn open(
