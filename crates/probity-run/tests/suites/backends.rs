@@ -186,6 +186,9 @@ fn a_server_of_this_machine_that_does_not_listen_is_not_asked_again() {
         format!("the connection was refused: nothing listens at {url}/chat/completions;");
     assert!(error.message.starts_with(&expected), "{}", error.message);
     assert_eq!(error.url.as_deref(), Some(&*format!("{url}/chat/completions")));
+    // Somebody was to be asked, so that it counts as a call.
+    let ask = Ask { request: &hello(), repeat: 0, about: None };
+    assert!(wait(backend.ask(&ask, LONG)).unwrap_err().is_call);
 }
 
 #[test]

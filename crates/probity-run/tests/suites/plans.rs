@@ -310,3 +310,53 @@ fn a_shuffled_run_asks_every_case_once() {
     let expected: Vec<(&str, u32)> = expected.iter().map(|(id, it)| (id.as_str(), *it)).collect();
     assert_eq!(asked, expected);
 }
+
+#[test]
+fn a_lane_of_an_earlier_run_is_judged_by_the_suite_of_now() {
+    let before = Project::new().cases(&cases()).read(&suite("gates = { pass_rate = 0.5 }")).plan();
+    let mut other = cases();
+    other[0]["expected_response"] = json!("another");
+    let now = Project::new().cases(&other).read(&suite("gates = { pass_rate = 0.75 }"));
+    let (plan, scanned) = (now.plan(), now.scanned(&Choice::default()).remove(0));
+    let earlier = probity_core::record::Lane {
+        model: Some("m-0".to_owned()),
+        dataset: vec!["gone.jsonl".to_owned()],
+        ..before.lanes[0].info.clone()
+    };
+    let again = scanned.again(&earlier, plan.lanes[0].info.judging.clone());
+    let expected =
+        probity_core::record::Lane { model: Some("m-0".to_owned()), ..plan.lanes[0].info.clone() };
+    assert_eq!(again, expected);
+    assert_ne!(again.dataset_digest, earlier.dataset_digest);
+    assert_ne!(again.judging, earlier.judging);
+}
+
+#[test]
+fn what_a_backend_lacks_is_told_if_a_case_needs_it() {
+    let text = suite("").replace(
+        "[backends.f]\nkind = \"echo\"",
+        "[backends.f]\nkind = \"command\"\ncommand = [\"cat\", \"{{ model }}\"]",
+    );
+    let lacking = |all: &[Value]| {
+        let read = Project::new().cases(all).read(&text);
+        let scanned = read.scanned(&Choice::default()).remove(0);
+        (scanned.lacking(&read.backend("f")), scanned.lacking(&read.backend("e")))
+    };
+    assert_eq!(lacking(&cases()), (None, None));
+    let turns = json!({ "id": "t", "turns": ["one", "two"] });
+    assert_eq!(lacking(&[turns]), (Some(Need::Conversation), None));
+}
+
+#[test]
+fn programs_keep_to_their_limit_themselves_unless_they_run_several_times() {
+    let limit = |runner: &str| {
+        let text = format!(
+            "[[runners]]\nname = \"p\"\nkind = \"program\"\ncommand = [\"sh\", \"-c\", \"exec sleep 60\"]\n\
+             timeout = \"100ms\"\n{runner}\n"
+        );
+        let ran = Project::new().run(&text);
+        (ran.records.len(), matches!(ran.outcome.lanes[0], LaneStatus::TimedOut { .. }))
+    };
+    // It says itself what it had done by then; several of them are ended together.
+    assert_eq!((limit(""), limit("repeat = 2").1), ((1, true), true));
+}
