@@ -148,7 +148,12 @@ fn what_is_no_answer_is_an_error_that_says_why() {
     let (kind, _, message) = of(Answer::EmptyBody);
     assert_eq!((kind, message.as_str()), (ErrorKind::Empty, "the answer is empty: it has no body"));
     assert_eq!(of(Answer::Truncated).0, ErrorKind::Network);
-    assert_eq!(of(Answer::Close).0, ErrorKind::Network);
+    let (kind, _, message) = of(Answer::Close);
+    assert_eq!(kind, ErrorKind::Network);
+    // Each cause is told once.
+    let causes: Vec<&str> = message.split(": ").collect();
+    assert!(causes.len() > 1 && causes[0] == "the connection failed", "{message}");
+    assert!((1..causes.len()).all(|at| !causes[..at].contains(&causes[at])), "{message}");
     let (status, location) = (307, "http://user:hush@elsewhere/x?key=hush".to_owned());
     let (_, _, message) = of(Answer::Redirect { status, location });
     assert!(message.starts_with("HTTP 307: it redirects to `"), "{message}");

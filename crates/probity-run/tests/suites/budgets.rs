@@ -3,6 +3,7 @@
 use std::{
     io,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use probity_core::{
@@ -13,7 +14,7 @@ use probity_run::{
     backend::{Access, Answers, CacheAccess},
     plan::{Ledger, Used},
 };
-use probity_testkit::{Answer, FakeServer, Rule, Script, Trouble, When};
+use probity_testkit::{Answer, FakeServer, Latency, Rule, Script, Trouble, When};
 use serde_json::{Value, json};
 
 use crate::project::{Kept, Project, ran};
@@ -111,7 +112,8 @@ fn calls_are_written_down_before_they_are_made() {
 
 #[test]
 fn answers_that_are_kept_are_not_asked_for_again() {
-    let server = FakeServer::start(Script::default());
+    let slow = Latency::fixed(Duration::from_millis(20));
+    let server = FakeServer::start(Script { latency: slow, ..Script::default() });
     let project = Project::new().cases(&cases(2));
     let read = project.read(&suite(&server, "", ""));
     let kept = Arc::new(Kept::default());
@@ -124,13 +126,16 @@ fn answers_that_are_kept_are_not_asked_for_again() {
     // Nothing is kept that nobody wants to keep.
     run_with(Access { read: true, write: false });
     assert_eq!((server.seen().asked, kept.0.lock().unwrap().len()), (2, 0));
-    run_with(Access::FULL);
+    let first = run_with(Access::FULL);
     assert_eq!((server.seen().asked, kept.0.lock().unwrap().len()), (4, 2));
     let again = run_with(Access::FULL);
     assert_eq!((server.seen().asked, again.outcome.used.calls), (4, 0));
     let record = again.of("c1");
     assert_eq!((record.source, record.calls, record.cost_usd), (Source::Cache, 0, None));
     assert_eq!((record.reply.as_deref(), record.usage.input_tokens), (Some("1"), Some(5)));
+    // How long the model took is a fact about the model.
+    assert_eq!(record.latency_ms, first.of("c1").latency_ms);
+    assert!(record.latency_ms >= 20, "{}", record.latency_ms);
     // What is kept may be replaced.
     run_with(Access::ANEW);
     assert_eq!(server.seen().asked, 6);

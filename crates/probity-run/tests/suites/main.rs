@@ -2,9 +2,11 @@
 
 #![expect(unused_crate_dependencies, reason = "a test target uses some of what the crate does")]
 
+mod agents;
 mod backends;
 mod budgets;
 mod conversations;
+mod functions;
 mod judges;
 mod plans;
 mod programs;
