@@ -105,6 +105,10 @@ pub fn programs(path: Option<&OsStr>) -> Vec<BackendKind> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use probity_testkit::{FakeServer, Script};
+
     use super::*;
 
     #[test]
@@ -140,7 +144,6 @@ mod tests {
 
     #[test]
     fn servers_of_this_machine_are_found_with_their_models() {
-        use probity_testkit::{FakeServer, Script};
         let server = FakeServer::start(Script::default());
         let host = server.url();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -153,7 +156,6 @@ mod tests {
 
     #[test]
     fn programs_are_found_on_the_path() {
-        use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         for name in ["codex", "python3"] {
             let path = folder.path().join(name);

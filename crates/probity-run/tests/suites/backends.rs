@@ -106,31 +106,47 @@ fn each_dialect_is_spoken_as_its_vendor_documents_it() {
 
 #[test]
 fn an_error_of_a_vendor_is_told_by_its_kind() {
+    let silent = probity_testkit::Reply {
+        text: Text::Fixed("\u{200b}".to_owned()),
+        ..probity_testkit::Reply::default()
+    };
+    let limited = Fault::new(Trouble::RateLimit).retry(RetryAfter::Seconds(7));
+    let answers = [
+        Answer::fault(Trouble::BadKey),
+        Answer::fault(Trouble::NoSuchModel),
+        Answer::fault(Trouble::ContextLength),
+        Answer::Fault(limited),
+        Answer::fault(Trouble::Internal),
+        Answer::Reply(silent),
+    ];
+    let script = (1..).zip(answers).fold(Script::default(), |script, (at, answer)| {
+        script.rule(Rule::new(When::Requests(at..at + 1), answer))
+    });
     for kind in KINDS {
-        let error = |trouble| outcome(kind, Answer::fault(trouble)).unwrap_err();
-        let of = |trouble| (error(trouble).kind, error(trouble).permanent);
-        assert_eq!(of(Trouble::BadKey), (ErrorKind::Auth, true), "{kind}");
-        assert_eq!(of(Trouble::NoSuchModel), (ErrorKind::NotFound, true), "{kind}");
-        assert_eq!(of(Trouble::ContextLength), (ErrorKind::TooLarge, true), "{kind}");
-        assert_eq!(of(Trouble::RateLimit), (ErrorKind::RateLimit, false), "{kind}");
+        let server = FakeServer::start(script.clone());
+        let read = read(kind, &server, "");
         // Its words are those of a model that has crashed.
         let broken = if kind == "ollama" { ErrorKind::Crash } else { ErrorKind::Server };
-        assert_eq!(of(Trouble::Internal), (broken, false), "{kind}");
-        assert_eq!(error(Trouble::Internal).status, Some(500), "{kind}");
-        assert!(error(Trouble::Internal).message.starts_with("HTTP 500: "), "{kind}");
-        assert!(error(Trouble::Internal).url.unwrap().starts_with("http://127.0.0.1:"), "{kind}");
-        let empty = probity_testkit::Reply {
-            text: Text::Fixed("\u{200b}".to_owned()),
-            ..probity_testkit::Reply::default()
-        };
-        assert_eq!(
-            outcome(kind, Answer::Reply(empty)).unwrap_err().kind,
-            ErrorKind::Empty,
-            "{kind}"
-        );
-        let limited = Fault::new(Trouble::RateLimit).retry(RetryAfter::Seconds(7));
-        let error = outcome(kind, Answer::Fault(limited)).unwrap_err();
-        assert_eq!(error.retry_after, Some(7.0), "{kind}");
+        let backend = read.backend("b");
+        for (expected, permanent) in [
+            (ErrorKind::Auth, true),
+            (ErrorKind::NotFound, true),
+            (ErrorKind::TooLarge, true),
+            (ErrorKind::RateLimit, false),
+            (broken, false),
+            (ErrorKind::Empty, false),
+        ] {
+            let error = asked(&backend, &hello()).unwrap_err();
+            assert_eq!((error.kind, error.permanent), (expected, permanent), "{kind}");
+            let url = error.url.as_deref().unwrap();
+            assert!(url.starts_with("http://127.0.0.1:"), "{kind} {url}");
+            let wait = (expected == ErrorKind::RateLimit).then_some(7.0);
+            assert_eq!(error.retry_after, wait, "{kind}");
+            if expected == broken {
+                assert_eq!(error.status, Some(500), "{kind}");
+                assert!(error.message.starts_with("HTTP 500: "), "{kind} {}", error.message);
+            }
+        }
     }
 }
 

@@ -14,22 +14,36 @@ use crate::project::{Project, errors};
 
 const LONG: Duration = Duration::from_mins(1);
 
-/// What a function in Python makes of a request.
-fn called(body: &str, request: &Request) -> Result<Reply, Failed> {
-    let code =
-        format!("def call_api(prompt, options, context):\n    {}\n", body.replace('\n', "\n    "));
+/// What functions in Python with these bodies make of a request. One process does for all of them.
+fn each_called(bodies: &[&str], request: &Request) -> Vec<Result<Reply, Failed>> {
+    let mut code = String::from(
+        "def call_api(prompt, options, context):\n    which = context['vars']['which']\n",
+    );
+    for (at, body) in bodies.iter().enumerate() {
+        let body = body.replace('\n', "\n        ");
+        code += &format!("    if which == {at}:\n        {body}\n");
+    }
     let project = Project::new().file("f.py", &code);
     let suite = "[backends.f]\nkind = \"python\"\nfile = \"f.py\"\nconfig = { tone = \"warm\" }\ntemperature = 0.5\n";
     let read = project.read(suite);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let backend = read.backend("f");
-        let prompt_vars = [("team".to_owned(), json!("a"))].into();
-        let case = TestCase { id: "c".to_owned(), prompt_vars, ..TestCase::default() };
-        let about = About::new(case.into());
-        let ask = Ask { request, repeat: 1, about: Some(&about) };
-        backend.ask(&ask, LONG).await
+        let mut all = Vec::new();
+        for which in 0..bodies.len() {
+            let vars = [("team".to_owned(), json!("a")), ("which".to_owned(), json!(which))];
+            let id = "c".to_owned();
+            let case = TestCase { id, prompt_vars: vars.into(), ..TestCase::default() };
+            let about = About::new(case.into());
+            let ask = Ask { request, repeat: 1, about: Some(&about) };
+            all.push(backend.ask(&ask, LONG).await);
+        }
+        all
     })
+}
+
+fn called(body: &str, request: &Request) -> Result<Reply, Failed> {
+    each_called(&[body], request).remove(0)
 }
 
 fn hello() -> Request {
@@ -67,24 +81,34 @@ fn all_that_a_function_says_of_its_answer_is_kept() {
 
 #[test]
 fn what_is_no_answer_of_a_function_is_an_error_in_its_words() {
-    let failed = |body: &str| called(body, &hello()).unwrap_err();
-    let paid = failed("return {'error': '429 rate limit', 'cost': 0.25}");
-    assert_eq!((paid.error.kind, paid.cost_usd), (ErrorKind::RateLimit, Some(0.25)));
-    let silent = failed("return {'output': ''}");
-    assert_eq!((silent.error.kind, silent.error.status), (ErrorKind::Empty, None));
-    for (body, why) in [
+    let bad = [
         ("return 7", "it is neither a text nor a table with `output`"),
         ("return {}", "it has neither `output` nor `error`"),
         ("return {'output': 'x', 'latencyMs': -1}", "its `latencyMs`"),
         ("return {'output': 'x', 'tokenUsage': {'prompt': -1}}", "its `tokenUsage.prompt` is -1"),
-    ] {
-        let error = *failed(body).error;
+    ];
+    let mut bodies = vec![
+        "return {'error': '429 rate limit', 'cost': 0.25}",
+        "return {'output': ''}",
+        "raise ValueError('401 invalid api key')",
+        "return {'output': 'x', 'error': False}",
+    ];
+    bodies.extend(bad.iter().map(|it| it.0));
+    let mut came = each_called(&bodies, &hello()).into_iter();
+    let mut next = || came.next().unwrap();
+    let paid = next().unwrap_err();
+    assert_eq!((paid.error.kind, paid.cost_usd), (ErrorKind::RateLimit, Some(0.25)));
+    let silent = next().unwrap_err();
+    assert_eq!((silent.error.kind, silent.error.status), (ErrorKind::Empty, None));
+    let raised = next().unwrap_err();
+    assert_eq!((raised.error.kind, raised.is_call), (ErrorKind::Auth, true), "{:?}", raised.error);
+    // `False` says that nothing is wrong.
+    assert_eq!(next().unwrap().text, "x");
+    for (body, why) in bad {
+        let error = *next().unwrap_err().error;
         assert_eq!(error.kind, ErrorKind::BadRequest, "{body}");
         assert!(error.message.contains(why), "{body}: {}", error.message);
     }
-    let raised = failed("raise ValueError('401 invalid api key')");
-    assert_eq!((raised.error.kind, raised.is_call), (ErrorKind::Auth, true), "{:?}", raised.error);
-    assert!(called("return {'output': 'x', 'error': False}", &hello()).is_ok());
 }
 
 #[test]

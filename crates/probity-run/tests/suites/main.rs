@@ -1,7 +1,5 @@
 //! Whole suites, from reading them to the records of their cases, against a server that plays the model.
 
-#![expect(unused_crate_dependencies, reason = "a test target uses some of what the crate does")]
-
 mod agents;
 mod backends;
 mod budgets;

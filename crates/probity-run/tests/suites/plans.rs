@@ -2,17 +2,20 @@
 
 use probity_core::{
     case::Category,
-    record::{CacheKind, LaneStatus},
+    classification::{Class, Verdict},
+    record::{CacheKind, Lane, LaneStatus},
     request::Need,
 };
 use probity_run::{
+    backend::{About, Answers as _, Ask},
     decide::Certainty,
     filter::{Filter, Shard},
     plan::{Choice, Compared, SampleSize},
+    source::{DoneCase, Stored},
 };
 use serde_json::{Value, json};
 
-use crate::project::{Kept, Project, errors};
+use crate::project::{Kept, Project, errors, ran};
 
 const BACKENDS: &str = "[backends.e]\nkind = \"echo\"\nmodel = \"m-1\"\n\
                         [backends.f]\nkind = \"echo\"\nmodel = \"m-1\"\n";
@@ -165,7 +168,6 @@ fn answers_that_are_there_to_be_judged_are_counted() {
     let mut requests = Vec::new();
     plan.lanes[0].requests(|case, request| requests.push((case.clone(), request)));
     for (case, request) in &requests {
-        use probity_run::backend::{About, Answers as _, Ask};
         let about = About::new(case.clone().into());
         let ask = Ask { request, repeat: 0, about: Some(&about) };
         kept.put(CacheKind::Generation, backend.cache_key(&ask), "{}");
@@ -197,7 +199,7 @@ fn a_run_whose_gates_are_decided_ends_early() {
         project.read(&format!("max_concurrency = 1\n{}", suite("gates = { pass_rate = 0.9 }")));
     let mut plan = read.plan();
     assert!(plan.lanes[0].decide_early(Certainty::Exact, 1));
-    let ran = crate::project::ran(plan, read.rules);
+    let ran = ran(plan, read.rules);
     // With five failures of forty, nine of ten are out of reach.
     assert!((5..10).contains(&ran.records.len()), "{}", ran.records.len());
     assert!(matches!(ran.outcome.lanes[0], LaneStatus::Decided { .. }), "{:?}", ran.outcome);
@@ -205,8 +207,6 @@ fn a_run_whose_gates_are_decided_ends_early() {
 
 #[test]
 fn cases_whose_answers_are_compared_are_asked_again_in_all_lanes() {
-    use probity_core::classification::Verdict;
-    use probity_run::source::{DoneCase, Stored};
     let all = [json!({ "id": "a", "prompt": "p" }), json!({ "id": "b", "prompt": "p" })];
     let runner = "assert = [{ type = \"select-best\", value = \"x\" }]\njudge = \"e\"";
     let text = suite(runner).replace("backends = [\"e\"]", "backends = [\"e\", \"f\"]");
@@ -219,7 +219,7 @@ fn cases_whose_answers_are_compared_are_asked_again_in_all_lanes() {
         plan.lanes[at].inputs(backend, |case, input| known.push((case.clone(), input)));
         let mut stored = Stored::default();
         for (case, input) in &known {
-            let class = probity_core::classification::Class::Pass;
+            let class = Class::Pass;
             let done = DoneCase { input: *input, class, verdict: Verdict::Pass };
             // The second lane has no result of `b`.
             if at == 0 || case.id == "a" {
@@ -291,7 +291,7 @@ fn a_dataset_that_changes_under_a_run_breaks_its_lane() {
     let mut other = cases();
     other[4]["prompt"] = json!("Say 5");
     let project = project.cases(&other);
-    let ran = crate::project::ran(plan, read.rules);
+    let ran = ran(plan, read.rules);
     assert!(matches!(ran.outcome.lanes[0], LaneStatus::Broken { .. }), "{:?}", ran.outcome);
     drop(project);
 }
@@ -302,7 +302,7 @@ fn a_shuffled_run_asks_every_case_once() {
     let read = project.read(&suite("repeat = 2\ngates = { pass_rate = 1.0 }"));
     let mut plan = read.plan();
     assert!(plan.lanes[0].decide_early(Certainty::Alpha(1e-12), 3));
-    let ran = crate::project::ran(plan, read.rules);
+    let ran = ran(plan, read.rules);
     let asked: Vec<(&str, u32)> =
         ran.records.iter().map(|(_, it)| (it.case_id.as_str(), it.repeat)).collect();
     let expected: Vec<(String, u32)> =
@@ -318,14 +318,13 @@ fn a_lane_of_an_earlier_run_is_judged_by_the_suite_of_now() {
     other[0]["expected_response"] = json!("another");
     let now = Project::new().cases(&other).read(&suite("gates = { pass_rate = 0.75 }"));
     let (plan, scanned) = (now.plan(), now.scanned(&Choice::default()).remove(0));
-    let earlier = probity_core::record::Lane {
+    let earlier = Lane {
         model: Some("m-0".to_owned()),
         dataset: vec!["gone.jsonl".to_owned()],
         ..before.lanes[0].info.clone()
     };
     let again = scanned.again(&earlier, plan.lanes[0].info.judging.clone());
-    let expected =
-        probity_core::record::Lane { model: Some("m-0".to_owned()), ..plan.lanes[0].info.clone() };
+    let expected = Lane { model: Some("m-0".to_owned()), ..plan.lanes[0].info.clone() };
     assert_eq!(again, expected);
     assert_ne!(again.dataset_digest, earlier.dataset_digest);
     assert_ne!(again.judging, earlier.judging);
