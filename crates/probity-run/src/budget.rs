@@ -202,4 +202,61 @@ mod tests {
         }
         assert_eq!(meter.left(), Left::Enough);
     }
+
+    #[test]
+    fn tokens_and_dollars_of_calls_in_flight_are_those_of_calls_on_average() {
+        let budget = Budget { max_tokens: Some(100), ..Budget::default() };
+        let mut meter = Meter::new(budget);
+        for _ in 0..2 {
+            meter.begin();
+            meter.end(1, used(15), None);
+        }
+        // 30 tokens so far, and 15 for each in flight.
+        for _ in 0..4 {
+            assert_eq!(meter.left(), Left::Enough);
+            meter.begin();
+        }
+        assert_eq!(meter.left(), Left::Enough);
+        meter.begin();
+        assert_eq!(meter.left(), Left::Pending);
+        // A permit that is given back counts no more.
+        meter.forgo();
+        assert_eq!(meter.left(), Left::Enough);
+        let mut meter = Meter::new(Budget { max_cost_usd: Some(1.0), ..Budget::default() });
+        for _ in 0..2 {
+            meter.begin();
+            meter.end(1, Usage::default(), Some(0.25));
+        }
+        meter.begin();
+        assert_eq!(meter.left(), Left::Enough);
+        meter.begin();
+        assert_eq!(meter.left(), Left::Pending);
+        meter.end(1, Usage::default(), Some(0.5));
+        assert_eq!(meter.left(), Left::Nothing("max_cost_usd = 1 reached".to_owned()));
+    }
+
+    #[test]
+    fn what_earlier_sessions_used_counts_and_is_told_apart() {
+        let carried = Used { calls: 4, tokens: 40, cost_usd: 2.0 };
+        let mut meter = Meter::new(Budget { max_calls: Some(7), ..Budget::default() });
+        meter.carry_over(&carried);
+        meter.begin();
+        meter.end(2, used(5), Some(0.5));
+        let expected = Used { calls: 2, tokens: 5, cost_usd: 0.5 };
+        assert_eq!((meter.used_since(&carried), meter.left()), (expected, Left::Enough));
+        meter.end(1, used(0), None);
+        assert_eq!(meter.left(), Left::Nothing("max_calls = 7 reached".to_owned()));
+        let mut all = carried;
+        all.add(expected);
+        assert_eq!(all, Used { calls: 6, tokens: 45, cost_usd: 2.5 });
+    }
+
+    #[test]
+    fn calls_that_were_cut_off_count_as_much_as_the_others() {
+        let known = Used { calls: 4, tokens: 40, cost_usd: 2.0 };
+        assert_eq!(known.extended_to(6), Used { calls: 6, tokens: 60, cost_usd: 3.0 });
+        assert_eq!(known.extended_to(3), known);
+        let nothing = Used::default();
+        assert_eq!(nothing.extended_to(2), Used { calls: 2, ..nothing });
+    }
 }

@@ -271,3 +271,37 @@ impl Calls {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_of_several_cases_and_repeats_are_added_up() {
+        let one = Calls {
+            answers: 2,
+            judgements: 3,
+            comparisons: 5,
+            embeddings: 7,
+            rerankings: 11,
+            fallbacks: 13,
+            steps: 17,
+            user_turns: 19,
+        };
+        let mut both = one;
+        both.add(one.times(3));
+        let four = Calls {
+            answers: 8,
+            judgements: 12,
+            comparisons: 20,
+            embeddings: 28,
+            rerankings: 44,
+            fallbacks: 52,
+            steps: 68,
+            user_turns: 76,
+        };
+        assert_eq!(both, four);
+        // What may come on top is not certain.
+        assert_eq!(one.total(), 2 + 3 + 5 + 7 + 11);
+    }
+}

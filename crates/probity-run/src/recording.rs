@@ -339,6 +339,62 @@ mod tests {
     }
 
     #[test]
+    fn all_that_was_recorded_of_an_answer_comes_back() {
+        let call = ToolCall::with_text(Some("c1".to_owned()), "add".to_owned(), r#"{"a":1}"#);
+        let calls = std::slice::from_ref(&call);
+        let usage = Usage { input_tokens: Some(3), output_tokens: Some(2), ..Usage::default() };
+        let logprobs: Logprobs =
+            serde_json::from_str(r#"[{"token": "a", "logprob": -0.5}]"#).unwrap();
+        let request = Request::new(Some("s".into()), "p");
+        let mut writer = RecordingWriter::new(Vec::new(), "r", "now").unwrap();
+        let mut add = |case_id, reply| {
+            let answer = Answer {
+                backend: "x",
+                case_id,
+                repeat: 0,
+                request: &request,
+                reply: Some(reply),
+                tool_calls: calls,
+                reasoning: Some("hm"),
+                logprobs: Some(&logprobs),
+                error: None,
+                stop_reason: Some("tool_calls"),
+                model: Some("m-1"),
+                latency_ms: 7,
+                ttft_ms: Some(5),
+                usage,
+            };
+            writer.add(&answer).unwrap();
+        };
+        add("1", "I add.");
+        // One that says nothing is written down as its calls.
+        add("2", &ToolCall::to_json(calls));
+        let text = String::from_utf8(writer.finish().unwrap()).unwrap();
+        let replay = recording(&text).unwrap();
+        let said = |id: &str| {
+            let case = TestCase { id: id.to_owned(), ..TestCase::default() };
+            let about = About::new(Arc::new(case));
+            replay.ask(&Ask { request: &request, repeat: 0, about: Some(&about) }).unwrap()
+        };
+        let expected = Reply {
+            text: "I add.".to_owned(),
+            tool_calls: vec![call.clone()],
+            reasoning: Some("hm".to_owned()),
+            logprobs: Some(logprobs.clone()),
+            stop_reason: Some("tool_calls".to_owned()),
+            model: Some("m-1".to_owned()),
+            usage,
+            source: Source::Replay,
+            latency: Some(Duration::from_millis(7)),
+            first_token: Some(Duration::from_millis(5)),
+            ..Reply::default()
+        };
+        assert_eq!(said("1"), expected);
+        assert_eq!(said("2"), Reply { text: String::new(), ..expected });
+        assert_eq!((replay.model(), replay.repeats()), (Some("m-1"), 1));
+    }
+
+    #[test]
     fn a_case_gets_its_own_answer_where_several_asked_the_same() {
         let replay = recording(&format!(
             "{HEADER}\n{}\n{}\n{}\n",

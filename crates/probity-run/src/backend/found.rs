@@ -105,6 +105,10 @@ pub fn programs(path: Option<&OsStr>) -> Vec<BackendKind> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use probity_testkit::{FakeServer, Script};
+
     use super::*;
 
     #[test]
@@ -118,5 +122,47 @@ mod tests {
         assert_eq!(of_ollama("10.0.0.7:11434"), None);
         assert_eq!(of_ollama("127.0.0.1:99").as_deref(), Some("http://127.0.0.1:99"));
         assert_eq!(of_ollama("0.0.0.0").as_deref(), Some("http://127.0.0.1:11434"));
+    }
+
+    #[test]
+    fn a_key_that_is_set_is_told_of_once() {
+        let found = |set: &[(&str, &str)]| {
+            keys(|name| set.iter().find(|it| it.0 == name).map(|it| it.1.to_owned()))
+        };
+        assert_eq!(found(&[]), []);
+        let all = found(&[
+            ("OPENAI_API_KEY", "a"),
+            ("GOOGLE_API_KEY", "b"),
+            ("GROQ_API_KEY", ""),
+            ("AZURE_OPENAI_API_KEY", "c"),
+        ]);
+        // One that is empty is none, and Azure has no address of its own.
+        let expected =
+            [(BackendKind::Openai, "OPENAI_API_KEY"), (BackendKind::Gemini, "GOOGLE_API_KEY")];
+        assert_eq!(all, expected);
+    }
+
+    #[test]
+    fn servers_of_this_machine_are_found_with_their_models() {
+        let server = FakeServer::start(Script::default());
+        let host = server.url();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let ollama = |name: &str| (name == "OLLAMA_HOST").then(|| format!("{host}/"));
+        let found = runtime.block_on(servers(&Client::new(4), ollama, Duration::from_secs(20)));
+        let ours = found.iter().find(|it| it.kind == BackendKind::Ollama).unwrap();
+        assert_eq!(ours.url, server.url());
+        assert_eq!(ours.models, ["fake-small", "fake-large"]);
+    }
+
+    #[test]
+    fn programs_are_found_on_the_path() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["codex", "python3"] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, "#!/bin/sh\n").unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        assert_eq!(programs(Some(folder.path().as_os_str())), [BackendKind::Codex]);
+        assert_eq!(programs(None), []);
     }
 }

@@ -54,3 +54,41 @@ pub(super) fn silence(reply: &Reply) -> Failed {
     let error = CallError { status: Some(200), ..CallError::new(ErrorKind::Empty, message) };
     Failed { usage: reply.usage, cost_usd: reply.cost_usd, ..error.into() }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use probity_core::{
+        record::Usage,
+        request::{Message, Part, ToolResult},
+    };
+
+    use super::*;
+
+    #[test]
+    fn a_model_that_has_been_told_what_its_tools_did_may_say_nothing() {
+        let (silent, asked) = (Reply::default(), Request::new(None, "hi"));
+        assert!(is_silent_about(&silent, &asked));
+        let result = ToolResult { id: None, name: "f".to_owned(), content: Arc::from("2") };
+        let content = vec![Part::ToolResult(result)];
+        let mut told = asked.clone();
+        told.messages.push(Message { role: Role::Tool, content });
+        assert!(!is_silent_about(&silent, &told));
+        let said = Reply { text: "yes".to_owned(), ..Reply::default() };
+        assert!(!is_silent_about(&said, &asked));
+    }
+
+    #[test]
+    fn silence_is_an_error_that_was_paid_for() {
+        let usage = Usage { input_tokens: Some(3), ..Usage::default() };
+        let stop_reason = Some("stop".to_owned());
+        let reply = Reply { usage, stop_reason, cost_usd: Some(0.5), ..Reply::default() };
+        let failed = silence(&reply);
+        assert_eq!((failed.usage, failed.cost_usd, failed.is_call), (usage, Some(0.5), true));
+        let CallError { kind, status, message, .. } = *failed.error;
+        assert_eq!((kind, status), (ErrorKind::Empty, Some(200)));
+        assert_eq!(message, "the reply is empty (stop reason: stop)");
+        assert!(silence(&Reply::default()).error.message.ends_with("(stop reason: none)"));
+    }
+}

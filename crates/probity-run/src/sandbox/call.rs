@@ -253,6 +253,8 @@ fn whole(path: &str, directory: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use probity_core::execution::USUAL_TIMEOUT;
+
     use super::*;
 
     #[test]
@@ -262,5 +264,115 @@ mod tests {
             assert_eq!(whole(path, "/home/ada"), expected);
         }
         assert_eq!(whole("/", "/home/ada"), "/");
+    }
+
+    fn file(digest: &str, mode: u32) -> execution::Entry {
+        execution::Entry {
+            kind: EntryKind::File { digest: digest.to_owned(), size: 3 },
+            mode,
+            owner: (1000, 1000),
+            links: 1,
+            modified: 0,
+        }
+    }
+
+    fn change(path: &str, before: Option<&str>, after: Option<&str>) -> Change {
+        let entry = |digest| file(digest, 0o100_644);
+        Change { path: path.to_owned(), before: before.map(entry), after: after.map(entry) }
+    }
+
+    #[test]
+    fn a_change_counts_from_what_the_case_put_there() {
+        let given = [change("/a", None, Some("mine"))];
+        let entry = |digest: &str| {
+            let kind = PathKind::File { digest: digest.to_owned() };
+            Some(Entry { kind, mode: FileMode(0o644) })
+        };
+        let seen = |path: &str, before, after| since(change(path, before, after), &given);
+        // What is as it was put there has not changed, whatever was there before.
+        assert_eq!(seen("/a", None, Some("mine")), None);
+        let path = "/a".to_owned();
+        assert_eq!(
+            seen("/a", None, Some("other")),
+            Some(PathChange { path, before: entry("mine"), after: entry("other") })
+        );
+        let path = "/b".to_owned();
+        assert_eq!(
+            seen("/b", None, Some("new")),
+            Some(PathChange { path, before: None, after: entry("new") })
+        );
+        let path = "/a".to_owned();
+        assert_eq!(
+            since(undone(&given[0]), &given),
+            Some(PathChange { path, before: entry("mine"), after: None })
+        );
+        // A new time or owner alone is none.
+        let touched = Change {
+            path: "/c".to_owned(),
+            before: Some(file("x", 0o644)),
+            after: Some(execution::Entry { modified: 7, owner: (0, 0), ..file("x", 0o644) }),
+        };
+        assert_eq!(since(touched, &given), None);
+    }
+
+    #[test]
+    fn kinds_and_modes_of_paths_are_recorded() {
+        let of = |kind, mode| entry(execution::Entry { kind, ..file("", mode) });
+        let (target, digest) = ("t".to_owned(), "d".to_owned());
+        let found = [
+            of(EntryKind::Directory, 0o40_755),
+            of(EntryKind::Link { target: target.clone() }, 0o777),
+            of(EntryKind::File { digest: digest.clone(), size: 1 }, 0o104_755),
+        ];
+        assert_eq!(
+            found,
+            [
+                Entry { kind: PathKind::Directory, mode: FileMode(0o755) },
+                Entry { kind: PathKind::Link { target }, mode: FileMode(0o777) },
+                Entry { kind: PathKind::File { digest }, mode: FileMode(0o4755) },
+            ]
+        );
+    }
+
+    #[test]
+    fn of_a_long_output_the_beginning_is_kept() {
+        let stream = |length: usize, total: u64| kept(Output { bytes: vec![b'x'; length], total });
+        let whole = stream(3, 3);
+        assert_eq!((whole.text.as_str(), whole.bytes, whole.is_cut), ("xxx", 3, false));
+        let cut = stream(KEPT + 9, KEPT as u64 + 9);
+        assert_eq!((cut.text.len(), cut.bytes, cut.is_cut), (262_144, KEPT as u64 + 9, true));
+        assert!(stream(3, 4).is_cut && !stream(KEPT, KEPT as u64).is_cut);
+    }
+
+    #[test]
+    fn a_case_adds_to_its_world_and_replaces_what_was_there() {
+        let call = |files: &[(&str, &str)], setup: Option<&str>| ExecutionCall {
+            worlds: Vec::new(),
+            files: files.iter().map(|(path, it)| ((*path).to_owned(), (*it).to_owned())).collect(),
+            setup: setup.map(ToOwned::to_owned),
+            answer: None,
+            command: String::new(),
+            stdin: None,
+            timeout: USUAL_TIMEOUT,
+            looks: Vec::new(),
+        };
+        let world = |text: &str| {
+            let (file, text) = ("mine.toml".to_owned(), text.to_owned());
+            world_of(&WorldRef::File { file, text }).unwrap()
+        };
+        let mut mine = world(
+            "name = \"mine\"\ndirectory = \"/srv\"\nsetup = \"umask 022\"\n\
+             files = [{ path = \"words\", text = \"old\" }, { path = \"other\", text = \"kept\" }]\n",
+        );
+        furnish(&mut mine, &call(&[("./words", "new")], Some("touch x")));
+        let paths: Vec<&str> = mine.files.iter().map(|it| it.path.as_str()).collect();
+        assert_eq!(paths, ["other", "/srv/words"]);
+        assert_eq!(mine.setup.as_deref(), Some("umask 022\ntouch x"));
+        let mut plain = world("name = \"mine\"\n");
+        furnish(&mut plain, &call(&[], None));
+        assert_eq!(plain.setup, None);
+        let gone = world_of(&WorldRef::Named("nowhere".to_owned()));
+        assert_eq!(gone.unwrap_err(), "there is no world `nowhere`");
+        assert!(world_of(&WorldRef::Named("texts".to_owned())).is_ok());
     }
 }

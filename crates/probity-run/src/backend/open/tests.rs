@@ -7,13 +7,22 @@ use super::*;
 static RULES: LazyLock<Rules> = LazyLock::new(Rules::default);
 
 fn open(config: &BackendConfig, variables: &[(&str, &str)]) -> Result<Backend, String> {
+    open_with(config, variables, None)
+}
+
+/// The same, with prices of a user's own.
+fn open_with(
+    config: &BackendConfig,
+    variables: &[(&str, &str)],
+    prices: Option<&str>,
+) -> Result<Backend, String> {
     let variables = variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
     let factory = BackendFactory {
         client: &Client::new(1),
         variables: &variables,
         settings: &Resolved::of([]).settings(),
         rules: &RULES,
-        prices: &Prices::with(None).unwrap(),
+        prices: &Prices::with(prices).unwrap(),
         folder: Path::new("."),
         callables: &Callables::default(),
     };
@@ -201,4 +210,227 @@ fn what_is_read_and_handed_over_makes_another_call() {
 fn a_server_without_an_address_cannot_be_opened() {
     let error = open(&config(BackendKind::Http), &[]).unwrap_err();
     assert_eq!(error, "backend `b` needs a `url`");
+}
+
+const KEY: &str = "sk-secret-key";
+
+/// Each kind of server with what it takes to find it, where it answers then, and its section in the file of prices.
+const SERVICES: [(BackendKind, &[(&str, &str)], &str, &str); 24] = [
+    (
+        BackendKind::Openai,
+        &[("OPENAI_API_KEY", KEY)],
+        "https://api.openai.com/v1/chat/completions",
+        "openai",
+    ),
+    (
+        BackendKind::OpenaiResponses,
+        &[("OPENAI_API_KEY", KEY)],
+        "https://api.openai.com/v1/responses",
+        "openai",
+    ),
+    (
+        BackendKind::Azure,
+        &[("AZURE_OPENAI_ENDPOINT", "https://me.openai.azure.com"), ("AZURE_OPENAI_API_KEY", KEY)],
+        "https://me.openai.azure.com/openai/deployments/gpt-4o-mini/chat/completions?api-version=2024-10-21",
+        "azure",
+    ),
+    (
+        BackendKind::Anthropic,
+        &[("ANTHROPIC_API_KEY", KEY)],
+        "https://api.anthropic.com/v1/messages",
+        "anthropic",
+    ),
+    (
+        BackendKind::Gemini,
+        &[("GEMINI_API_KEY", KEY)],
+        "https://generativelanguage.googleapis.com/v1beta/models/gpt-4o-mini:generateContent",
+        "gemini",
+    ),
+    (
+        BackendKind::Vertex,
+        &[("GOOGLE_CLOUD_PROJECT", "p"), ("GOOGLE_OAUTH_ACCESS_TOKEN", KEY)],
+        "https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers/google/models/gpt-4o-mini:generateContent",
+        "vertex",
+    ),
+    (
+        BackendKind::VertexAnthropic,
+        &[
+            ("GOOGLE_CLOUD_PROJECT", "p"),
+            ("GOOGLE_CLOUD_LOCATION", "us-east5"),
+            ("CLOUDSDK_AUTH_ACCESS_TOKEN", KEY),
+        ],
+        "https://us-east5-aiplatform.googleapis.com/v1/projects/p/locations/us-east5/publishers/anthropic/models/gpt-4o-mini:rawPredict",
+        "vertex",
+    ),
+    (
+        BackendKind::Bedrock,
+        &[("AWS_DEFAULT_REGION", "eu-west-1"), ("AWS_BEARER_TOKEN_BEDROCK", KEY)],
+        "https://bedrock-runtime.eu-west-1.amazonaws.com/model/gpt-4o-mini/converse",
+        "bedrock",
+    ),
+    (BackendKind::Ollama, &[], "http://127.0.0.1:11434/api/chat", ""),
+    (BackendKind::Vllm, &[], "http://127.0.0.1:8000/v1/chat/completions", ""),
+    (BackendKind::Mlx, &[], "http://127.0.0.1:8080/v1/chat/completions", ""),
+    (BackendKind::Lmstudio, &[], "http://127.0.0.1:1234/v1/chat/completions", ""),
+    (BackendKind::Llamacpp, &[], "http://127.0.0.1:8080/v1/chat/completions", ""),
+    (
+        BackendKind::Openrouter,
+        &[("OPENROUTER_API_KEY", KEY)],
+        "https://openrouter.ai/api/v1/chat/completions",
+        "openrouter",
+    ),
+    (
+        BackendKind::Groq,
+        &[("GROQ_API_KEY", KEY)],
+        "https://api.groq.com/openai/v1/chat/completions",
+        "groq",
+    ),
+    (
+        BackendKind::Mistral,
+        &[("MISTRAL_API_KEY", KEY)],
+        "https://api.mistral.ai/v1/chat/completions",
+        "mistral",
+    ),
+    (
+        BackendKind::Deepseek,
+        &[("DEEPSEEK_API_KEY", KEY)],
+        "https://api.deepseek.com/chat/completions",
+        "deepseek",
+    ),
+    (
+        BackendKind::Together,
+        &[("TOGETHER_API_KEY", KEY)],
+        "https://api.together.xyz/v1/chat/completions",
+        "together",
+    ),
+    (
+        BackendKind::Fireworks,
+        &[("FIREWORKS_API_KEY", KEY)],
+        "https://api.fireworks.ai/inference/v1/chat/completions",
+        "fireworks",
+    ),
+    (BackendKind::Xai, &[("XAI_API_KEY", KEY)], "https://api.x.ai/v1/chat/completions", "xai"),
+    (
+        BackendKind::Cerebras,
+        &[("CEREBRAS_API_KEY", KEY)],
+        "https://api.cerebras.ai/v1/chat/completions",
+        "cerebras",
+    ),
+    (
+        BackendKind::Perplexity,
+        &[("PERPLEXITY_API_KEY", KEY)],
+        "https://api.perplexity.ai/chat/completions",
+        "perplexity",
+    ),
+    (
+        BackendKind::Nvidia,
+        &[("NVIDIA_API_KEY", KEY)],
+        "https://integrate.api.nvidia.com/v1/chat/completions",
+        "nvidia",
+    ),
+    (
+        BackendKind::GithubModels,
+        &[("GITHUB_TOKEN", KEY)],
+        "https://models.github.ai/inference/chat/completions",
+        "github-models",
+    ),
+];
+
+#[test]
+fn every_service_is_found_with_its_variables_and_has_prices_of_its_own() {
+    for (kind, variables, expected, section) in SERVICES {
+        let kind_name = kind.as_str();
+        let own = format!("[{section}]\ngpt-4o-mini = {{ input = 7.5, output = 1 }}");
+        let own = (!section.is_empty()).then_some(own);
+        let backend = open_with(&config(kind), variables, own.as_deref()).unwrap();
+        assert_eq!(url(&backend), expected, "{kind_name}");
+        let input = (!section.is_empty()).then_some(7.5);
+        assert_eq!(backend.price.map(|it| it.input), input, "{kind_name}");
+        assert_eq!((backend.kind, backend.kind_name()), (Some(kind), kind_name));
+        let reports = matches!(kind, BackendKind::Openrouter | BackendKind::Perplexity);
+        assert_eq!(backend.reports_cost, reports, "{kind_name}");
+        // Nobody finds it without one of them.
+        for at in 0..variables.len() {
+            let mut fewer = variables.to_vec();
+            let (name, value) = fewer.remove(at);
+            let found = open(&config(kind), &fewer);
+            let is_location = name == "GOOGLE_CLOUD_LOCATION";
+            assert_eq!(found.is_ok(), is_location, "{kind_name} without {name}");
+            let shown = format!("{backend:?}");
+            assert!(value != KEY || !shown.contains(KEY), "{kind_name}");
+        }
+        // Another address gets neither the key nor the list price.
+        let elsewhere =
+            BackendConfig { base_url: Some("https://h.example".to_owned()), ..config(kind) };
+        let backend = open_with(&elsewhere, &[], own.as_deref()).unwrap();
+        assert_eq!((backend.price, backend.reports_cost), (None, false), "{kind_name}");
+    }
+}
+
+#[test]
+fn services_differ_in_what_they_are_told() {
+    let told = |kind: BackendKind, stream: bool| {
+        let (_, variables, ..) = SERVICES.into_iter().find(|it| it.0 == kind).unwrap();
+        let sampling = Sampling { max_tokens: Some(9), seed: Some(1), ..Sampling::default() };
+        let config = BackendConfig { sampling, stream, ..config(kind) };
+        let backend = open(&config, variables).unwrap();
+        let request = probity_core::request::Request::new(None, "hi");
+        let ask = super::super::Ask { request: &request, repeat: 0, about: None };
+        let body = backend.http().unwrap().shown_body(&ask).unwrap();
+        (body, backend.not_applied.clone(), backend.is_sent_schemas(None))
+    };
+    for (kind, ..) in SERVICES {
+        let (body, not_applied, keeps) = told(kind, false);
+        let keeping = matches!(
+            kind,
+            BackendKind::OpenaiResponses
+                | BackendKind::Gemini
+                | BackendKind::Vertex
+                | BackendKind::Ollama
+                | BackendKind::Vllm
+                | BackendKind::Llamacpp
+        );
+        assert_eq!(keeps, keeping, "{kind:?}");
+        let seedless = matches!(
+            kind,
+            BackendKind::OpenaiResponses
+                | BackendKind::Anthropic
+                | BackendKind::VertexAnthropic
+                | BackendKind::Bedrock
+        );
+        assert_eq!(not_applied.contains(&"seed"), seedless, "{kind:?}");
+        let newer = matches!(kind, BackendKind::Openai | BackendKind::Azure);
+        assert_eq!(body["max_completion_tokens"] == 9, newer, "{kind:?} {body}");
+    }
+    assert_eq!(told(BackendKind::Mistral, false).0["random_seed"], 1);
+    assert_eq!(told(BackendKind::Groq, true).0["stream_options"], json!({ "include_usage": true }));
+    assert_eq!(told(BackendKind::Mistral, true).0.get("stream_options"), None);
+}
+
+#[test]
+fn variables_say_where_else_a_vendor_is() {
+    for (kind, variable, key, expected) in [
+        (BackendKind::Openai, "OPENAI_BASE_URL", "OPENAI_API_KEY", "http://h/chat/completions"),
+        (BackendKind::OpenaiResponses, "OPENAI_BASE_URL", "OPENAI_API_KEY", "http://h/responses"),
+        (BackendKind::Anthropic, "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "http://h/v1/messages"),
+        (
+            BackendKind::Gemini,
+            "GOOGLE_GEMINI_BASE_URL",
+            "GEMINI_API_KEY",
+            "http://h/v1beta/models/gpt-4o-mini:generateContent",
+        ),
+    ] {
+        // With and without a scheme.
+        for value in ["http://h", "h"] {
+            let backend = open(&config(kind), &[(variable, value), (key, KEY)]).unwrap();
+            assert_eq!(url(&backend), expected, "{variable}={value}");
+        }
+    }
+    let google = open(&config(BackendKind::Gemini), &[("GOOGLE_API_KEY", KEY)]);
+    assert!(google.is_ok(), "{google:?}");
+    let region = open(
+        &config(BackendKind::Bedrock),
+        &[("AWS_REGION", "eu-west-3"), ("AWS_BEARER_TOKEN_BEDROCK", KEY)],
+    );
+    assert!(url(&region.unwrap()).contains(".eu-west-3."));
 }

@@ -249,5 +249,28 @@ mod tests {
         let missing = of(Tool::Claude, &config, &BTreeMap::new(), &mut Redactor::default());
         let (name, variable) = ("c".to_owned(), "THINE".to_owned());
         assert_eq!(missing, Err(ProgramError::NoKey { name, variable }));
+        let told = |kind, base_url: Option<&str>| {
+            let config = BackendConfig {
+                api_key_env: Some("MINE".to_owned()),
+                base_url: base_url.map(ToOwned::to_owned),
+                model: Some("m-1".to_owned()),
+                ..BackendConfig::new("c", kind)
+            };
+            let mut seen = seen(&config, &all);
+            seen.retain(|it| ["secret", "http:", "m-1"].iter().any(|what| it.contains(what)));
+            seen
+        };
+        let server = Some("http://h");
+        assert_eq!(told(BackendKind::Claude, None), ["ANTHROPIC_API_KEY=secret"]);
+        assert_eq!(told(BackendKind::Codex, None), ["CODEX_API_KEY=secret"]);
+        assert_eq!(told(BackendKind::Codex, server), ["MINE=secret"]);
+        assert_eq!(told(BackendKind::Copilot, None), ["COPILOT_GITHUB_TOKEN=secret"]);
+        let copilot = [
+            "COPILOT_MODEL=m-1",
+            "COPILOT_PROVIDER_API_KEY=secret",
+            "COPILOT_PROVIDER_BASE_URL=http://h",
+        ];
+        assert_eq!(told(BackendKind::Copilot, server), copilot);
+        assert_eq!(told(BackendKind::Command, None), ["MINE=secret"]);
     }
 }

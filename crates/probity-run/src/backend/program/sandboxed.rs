@@ -421,4 +421,64 @@ mod tests {
         let seen = variables(world, &program, &openings);
         assert_eq!(seen["HTTPS_PROXY"], "http://127.0.0.1:3128");
     }
+
+    fn ended(end: execution::End, refused: &[&str], total: u64) -> Finished {
+        let output =
+            |text: &str, total| execution::Output { bytes: text.as_bytes().to_vec(), total };
+        let execution = Execution {
+            end,
+            stdout: output("said", total),
+            stderr: output("told", 4),
+            changes: Vec::new(),
+            ended: Vec::new(),
+            refused: refused.iter().map(|it| (*it).to_owned()).collect(),
+            took_us: 0,
+            began: 0,
+        };
+        finished(execution, 10)
+    }
+
+    #[test]
+    fn how_a_program_ended_in_the_sandbox_is_how_it_ended() {
+        let told = |it: &Finished| String::from_utf8(it.stderr.clone()).unwrap();
+        let well = ended(execution::End::Exit(0), &["mount"], 4);
+        assert_eq!((well.end, well.code(), told(&well)), (End::Itself, Some(0), "told".to_owned()));
+        assert_eq!(well.stdout, b"said");
+        let refused = ended(execution::End::Exit(300), &["mount", "ptrace"], 4);
+        assert_eq!(refused.code(), Some(300 & 0xff));
+        assert_eq!(told(&refused), "told\nthe sandbox refused mount, ptrace\n");
+        assert_eq!(told(&ended(execution::End::Exit(1), &[], 4)), "told");
+        let killed = ended(execution::End::Signal(15), &[], 4);
+        assert_eq!((killed.end, killed.signal().as_deref()), (End::Itself, Some("SIGTERM")));
+        let slow = ended(execution::End::TimedOut, &[], 4);
+        assert_eq!((slow.end, slow.code()), (End::Time, None));
+        let large = ended(execution::End::OutOfMemory, &[], 4);
+        assert_eq!(told(&large), "told\nit was killed for its memory\n");
+        assert_eq!(large.signal().as_deref(), Some("SIGKILL"));
+        // What was said beyond the limit is missing, which is told.
+        assert_eq!(ended(execution::End::Exit(0), &[], 10).end, End::Itself);
+        assert_eq!(ended(execution::End::Exit(0), &[], 11).end, End::Output);
+    }
+
+    #[test]
+    fn a_program_in_the_sandbox_has_its_time_and_room_for_an_engine() {
+        let limits = process::Limits::new(Duration::from_secs(9), Duration::ZERO);
+        let Limits { time, cpu, memory, disk, file, output, .. } = within(&limits);
+        assert_eq!((time, cpu), (Duration::from_secs(9), Duration::from_secs(10)));
+        assert_eq!([memory, disk, file].map(|it| it / 1_048_576), [4096, 1024, 512]);
+        assert_eq!(output, limits.stdout as u64);
+    }
+
+    #[test]
+    fn what_a_program_reads_is_handed_over() {
+        let argv = || vec!["cat".to_owned()];
+        assert_eq!(command_of(argv(), Stdin::Null).unwrap(), Command::Argv(argv()));
+        let fed = |text: &str| Command::Fed { argv: argv(), stdin: text.to_owned() };
+        assert_eq!(command_of(argv(), Stdin::Bytes(b"hi".to_vec())).unwrap(), fed("hi"));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("in");
+        fs::write(&path, "from a file").unwrap();
+        let file = Stdin::File(fs::File::open(path).unwrap());
+        assert_eq!(command_of(argv(), file).unwrap(), fed("from a file"));
+    }
 }

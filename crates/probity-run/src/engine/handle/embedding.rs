@@ -135,3 +135,28 @@ impl Handle {
         Ok(vector)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vectors_are_shared_by_all_who_expect_the_same_text_of_the_same_backend() {
+        let vectors = Vectors::default();
+        let east = vectors.of(0, "east");
+        assert!(Arc::ptr_eq(&east, &vectors.of(0, "east")));
+        assert!(!Arc::ptr_eq(&east, &vectors.of(0, "west")));
+        assert!(!Arc::ptr_eq(&east, &vectors.of(1, "east")));
+    }
+
+    #[test]
+    fn a_run_keeps_no_more_vectors_than_it_may() {
+        let vectors = Vectors::default();
+        let first = vectors.of(0, "0");
+        (1..KEPT).for_each(|at| drop(vectors.of(0, &at.to_string())));
+        // One that is known needs no room.
+        assert!(Arc::ptr_eq(&first, &vectors.of(0, "0")));
+        vectors.of(0, "one more");
+        assert!(!Arc::ptr_eq(&first, &vectors.of(0, "0")));
+    }
+}

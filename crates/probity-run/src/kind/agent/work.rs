@@ -174,4 +174,36 @@ mod tests {
         assert_eq!(changed(&before, &now), ["~ /again", "- /left", "+ /lost", "+ /new"]);
         assert_eq!(changed(&[], &before), ["~ /again", "+ /kept", "+ /left", "- /lost"]);
     }
+
+    #[test]
+    fn what_an_agent_does_is_done_by_a_program() {
+        let of = |action: Action| {
+            let (argv, stdin) = program(&action);
+            (argv.join(" "), stdin)
+        };
+        let (path, content) = ("-a b".to_owned(), "text".to_owned());
+        let command = "ls -l".to_owned();
+        assert_eq!(of(Action::Bash { command }), ("bash -c ls -l".to_owned(), None));
+        assert_eq!(of(Action::Read { path: path.clone() }), ("cat -- -a b".to_owned(), None));
+        let (argv, stdin) = of(Action::Write { path, content });
+        assert!(argv.starts_with("bash -c ") && argv.ends_with(" write_file -a b"), "{argv}");
+        assert_eq!(stdin.as_deref(), Some("text"));
+    }
+
+    #[test]
+    fn a_new_time_alone_is_no_change() {
+        let mut touched = change("/a", Some(0o644), Some(0o644));
+        touched.after.as_mut().unwrap().modified = 7;
+        assert_eq!(changed(&[], &[touched.clone()]), [""; 0]);
+        touched.after.as_mut().unwrap().owner = (0, 0);
+        assert_eq!(changed(&[], &[touched]), ["~ /a"]);
+    }
+
+    #[test]
+    fn a_command_of_an_agent_may_use_what_the_book_says() {
+        let minute = Duration::from_secs(60);
+        assert_eq!((LIMITS.time, LIMITS.cpu), (minute, minute));
+        let mebibytes = [LIMITS.memory, LIMITS.disk, LIMITS.file].map(|it| it / 1_048_576);
+        assert_eq!((mebibytes, LIMITS.output), ([1024, 256, 64], 65_536));
+    }
 }
