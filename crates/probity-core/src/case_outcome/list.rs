@@ -102,10 +102,10 @@ fn shared(before: &str, id: &str) -> usize {
 /// Writes a number in as few bytes as it needs, seven bits in each.
 fn put(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
-        bytes.push((number & 0x7f) as u8 | 0x80);
+        bytes.push(number.to_le_bytes()[0] | 0x80);
         number >>= 7;
     }
-    bytes.push(number as u8);
+    bytes.push(number.to_le_bytes()[0]);
 }
 
 /// Reads what [`put`] wrote.
