@@ -38,10 +38,8 @@ fn cases(count: u32) -> Vec<Value> {
 }
 
 fn why(status: &LaneStatus) -> &str {
-    match status {
-        LaneStatus::Budget { reason } => reason,
-        other => panic!("{other:?}"),
-    }
+    let LaneStatus::Budget { reason } = status else { panic!("{status:?}") };
+    reason
 }
 
 #[test]
@@ -103,9 +101,9 @@ fn calls_are_written_down_before_they_are_made() {
     let written = written.lock().unwrap().clone();
     assert_eq!((written.last(), written.is_sorted()), (Some(&3), true), "{written:?}");
     assert!([1, 2, 3].iter().all(|it| written.contains(it)), "{written:?}");
-    let finished = ran.events.iter().find_map(|it| match it {
-        Event::LaneFinished { calls, status, .. } => Some((*calls, status.clone())),
-        _ => None,
+    let finished = ran.events.iter().find_map(|it| {
+        let Event::LaneFinished { calls, status, .. } = it else { return None };
+        Some((*calls, status.clone()))
     });
     assert_eq!(finished, Some((3, LaneStatus::Complete)));
 }
@@ -152,9 +150,9 @@ fn a_bad_key_ends_a_lane_and_says_so() {
     };
     assert!(*permanent && reason.starts_with("auth: "), "{reason}");
     assert_eq!((server.seen().asked, ran.records.len()), (3, 3));
-    let tripped = ran.events.iter().find_map(|it| match it {
-        Event::BackendTripped { backend, permanent, .. } => Some((backend.as_str(), *permanent)),
-        _ => None,
+    let tripped = ran.events.iter().find_map(|it| {
+        let Event::BackendTripped { backend, permanent, .. } = it else { return None };
+        Some((backend.as_str(), *permanent))
     });
     assert_eq!(tripped, Some(("b", true)));
 }

@@ -1,6 +1,6 @@
 //! Those who are asked about a reply: judges, embedders, rerankers, scorers, and judges alone.
 
-use std::sync::Arc;
+use std::{fmt::Write as _, sync::Arc};
 
 use probity_core::{case::RubricCriterion, classification::Class, failure::ErrorKind};
 use probity_run::calibrate::{Judge, Labelled, ask_all};
@@ -16,7 +16,8 @@ fn suite(server: &FakeServer, runner: &str) -> String {
     let mut text = SETTINGS.to_owned();
     for name in ["small", "a", "b", "c", "vectors", "ranks"] {
         let url = server.url();
-        text += &format!(
+        let _ = write!(
+            text,
             "[backends.{name}]\nkind = \"openai\"\nbase_url = \"{url}/v1\"\nmodel = \"{name}\"\n"
         );
     }
@@ -215,8 +216,8 @@ fn embeddings_say_how_near_a_reply_is() {
     // Without anybody to embed, such a case is refused; without such a case, nobody is asked.
     let problems = project.problems(&suite(&server, ""));
     assert_eq!(errors(&problems).len(), 2, "{problems:#?}");
-    let plain = Project::new().cases(&[json!({ "id": "p", "prompt": "p" })]);
-    assert_eq!(plain.read(&text).plan().lanes[0].embedder, None);
+    let without = Project::new().cases(&[json!({ "id": "p", "prompt": "p" })]);
+    assert_eq!(without.read(&text).plan().lanes[0].embedder, None);
 }
 
 #[test]

@@ -284,9 +284,10 @@ pub(crate) fn ran(plan: Plan, rules: &'static Rules) -> Ran {
         let mut records = Vec::new();
         let mut events = Vec::new();
         for stamped in receiver.close() {
-            match stamped.event {
-                Event::CaseFinished { lane, record } => records.push((lane, *record)),
-                event => events.push(event),
+            if let Event::CaseFinished { lane, record } = stamped.event {
+                records.push((lane, *record));
+            } else {
+                events.push(stamped.event);
             }
         }
         records.sort_by_key(|(lane, it)| (*lane, it.case_id.clone(), it.repeat));
@@ -321,5 +322,5 @@ pub(crate) fn bodies(server: &FakeServer) -> Vec<Value> {
 /// The problems that are errors, by code and message.
 pub(crate) fn errors(problems: &[Problem]) -> Vec<(&str, &str)> {
     let errors = problems.iter().filter(|it| it.severity == Severity::Error);
-    errors.map(|it| (&*it.code, it.message.as_str())).collect()
+    errors.map(|it| (it.code, it.message.as_str())).collect()
 }
