@@ -288,6 +288,9 @@ mod tests {
         pacer.begin();
         pacer.failed(Instant::now(), Instant::now(), &refused(None));
         assert_eq!(pacer.limit(), 51);
+        // What was too much twice is tried out more rarely.
+        round(&mut pacer, Instant::now());
+        assert_eq!(pacer.limit(), 52);
     }
 
     #[tokio::test(start_paused = true)]

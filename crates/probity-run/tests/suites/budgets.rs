@@ -166,3 +166,32 @@ fn a_case_that_takes_too_long_is_a_timeout_that_names_the_limit() {
     assert_eq!(error.kind.as_str(), "timeout");
     assert!(error.message.contains("the rest of the case's timeout of 30ms"), "{}", error.message);
 }
+
+#[test]
+fn the_time_of_a_judge_that_is_not_asked_again_is_not_that_of_the_case() {
+    let judged = json!({ "criteria": [{ "name": "rubric", "score": 5, "reason": "" }] });
+    let slow = Latency::fixed(Duration::from_millis(60));
+    let says = Rule::new(When::ModelIs("judge".to_owned()), Answer::text(&judged.to_string()));
+    let server = FakeServer::start(Script::default().rule(says.after(slow)));
+    let case =
+        json!({ "id": "a", "prompt": "Say a", "assert": [{ "type": "llm-rubric", "value": "x" }] });
+    let judge = format!(
+        "[backends.j]\nkind = \"openai\"\nbase_url = \"{}\"\nmodel = \"judge\"",
+        server.url()
+    );
+    let project = Project::new().cases(&[case]);
+    let read = project.read(&suite(&server, &judge, "judge = \"j\""));
+    let kept = Arc::new(Kept::default());
+    let run = || {
+        let mut plan = read.plan();
+        plan.cache = Some(kept.clone() as Arc<dyn Answers>);
+        plan.access = CacheAccess { judgements: Access::FULL, ..CacheAccess::default() };
+        ran(plan, read.rules)
+    };
+    run();
+    let again = run();
+    let record = again.of("a");
+    assert_eq!((record.calls, record.asked[1].source), (1, Source::Cache));
+    assert!(record.asked[1].latency_ms >= 60, "{}", record.asked[1].latency_ms);
+    assert_eq!(record.latency_ms, record.asked[0].latency_ms);
+}

@@ -168,3 +168,17 @@ fn what_a_program_says_of_its_failure_decides_whether_it_is_asked_again() {
     let (error, _) = failed("true");
     assert_eq!((error.kind, error.exit_code), (ErrorKind::Empty, Some(0)), "{error}");
 }
+
+#[test]
+fn rules_of_the_suite_say_whether_a_failure_is_permanent() {
+    let rules = "[[rules]]\nkind = \"server\"\npermanent = true\nany = [\"the wheel is broken\"]\n";
+    let project =
+        Project::new().cases(&[json!({ "id": "a", "prompt": "hello" })]).file("errors.toml", rules);
+    let suite = "[errors]\nrules = \"errors.toml\"\n[retry]\nbackoff_base = 0.001\n[backends.b]\nkind = \"command\"\n\
+                 command = [\"sh\", \"-c\", \"echo the wheel is broken >&2; exit 1\"]\n\
+                 [[runners]]\nname = \"r\"\nbackends = [\"b\"]\ndataset = \"cases.jsonl\"\n";
+    let ran = project.run(suite);
+    let error = ran.of("a").error.as_ref().unwrap();
+    assert_eq!((error.kind, error.permanent), (ErrorKind::Server, true), "{error}");
+    assert_eq!(ran.outcome.used.calls, 1);
+}
