@@ -1,6 +1,6 @@
 //! Functions of users that stand for backends, prompts and scorers.
 
-use std::time::Duration;
+use std::{fmt::Write as _, time::Duration};
 
 use probity_core::{
     case::TestCase,
@@ -21,7 +21,7 @@ fn each_called(bodies: &[&str], request: &Request) -> Vec<Result<Reply, Failed>>
     );
     for (at, body) in bodies.iter().enumerate() {
         let body = body.replace('\n', "\n        ");
-        code += &format!("    if which == {at}:\n        {body}\n");
+        let _ = write!(code, "    if which == {at}:\n        {body}\n");
     }
     let project = Project::new().file("f.py", &code);
     let suite = "[backends.f]\nkind = \"python\"\nfile = \"f.py\"\nconfig = { tone = \"warm\" }\ntemperature = 0.5\n";

@@ -13,15 +13,17 @@ const SETTINGS: &str = "[retry]\nbackoff_base = 0.001\nbackoff_jitter = 0.0\n";
 
 /// A suite with a model, the judges `a`, `b` and `c`, and whoever embeds or ranks.
 fn suite(server: &FakeServer, runner: &str) -> String {
-    let mut text = SETTINGS.to_owned();
-    for name in ["small", "a", "b", "c", "vectors", "ranks"] {
-        let url = server.url();
-        text += &format!(
+    let url = server.url();
+    let backend = |name| {
+        format!(
             "[backends.{name}]\nkind = \"openai\"\nbase_url = \"{url}/v1\"\nmodel = \"{name}\"\n"
-        );
-    }
-    text + &format!(
-        "[[runners]]\nname = \"r\"\nbackends = [\"small\"]\ndataset = \"cases.jsonl\"\n{runner}\n"
+        )
+    };
+    let backends: String =
+        ["small", "a", "b", "c", "vectors", "ranks"].into_iter().map(backend).collect();
+    format!(
+        "{SETTINGS}{backends}[[runners]]\nname = \"r\"\nbackends = [\"small\"]\n\
+         dataset = \"cases.jsonl\"\n{runner}\n"
     )
 }
 
@@ -215,8 +217,8 @@ fn embeddings_say_how_near_a_reply_is() {
     // Without anybody to embed, such a case is refused; without such a case, nobody is asked.
     let problems = project.problems(&suite(&server, ""));
     assert_eq!(errors(&problems).len(), 2, "{problems:#?}");
-    let plain = Project::new().cases(&[json!({ "id": "p", "prompt": "p" })]);
-    assert_eq!(plain.read(&text).plan().lanes[0].embedder, None);
+    let without = Project::new().cases(&[json!({ "id": "p", "prompt": "p" })]);
+    assert_eq!(without.read(&text).plan().lanes[0].embedder, None);
 }
 
 #[test]

@@ -214,8 +214,10 @@ fn a_server_without_an_address_cannot_be_opened() {
 
 const KEY: &str = "sk-secret-key";
 
-/// Each kind of server with what it takes to find it, where it answers then, and its section in the file of prices.
-const SERVICES: [(BackendKind, &[(&str, &str)], &str, &str); 24] = [
+/// A kind of server with what it takes to find it, where it answers then, and its section in the file of prices.
+type Found = (BackendKind, &'static [(&'static str, &'static str)], &'static str, &'static str);
+
+const SERVICES: [Found; 24] = [
     (
         BackendKind::Openai,
         &[("OPENAI_API_KEY", KEY)],

@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_command_of_an_agent_may_use_what_the_book_says() {
-        let minute = Duration::from_secs(60);
+        let minute = Duration::from_mins(1);
         assert_eq!((LIMITS.time, LIMITS.cpu), (minute, minute));
         let mebibytes = [LIMITS.memory, LIMITS.disk, LIMITS.file].map(|it| it / 1_048_576);
         assert_eq!((mebibytes, LIMITS.output), ([1024, 256, 64], 65_536));
