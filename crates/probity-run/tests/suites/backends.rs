@@ -15,7 +15,7 @@ use probity_testkit::{
 };
 use serde_json::{Value, json};
 
-use crate::project::{Project, Read, bodies};
+use crate::project::{Duty, Project, Read, bodies};
 
 const KEY: &str = "sk-of-the-vendor-0123456789";
 
@@ -484,12 +484,12 @@ fn backends_say_what_they_lack() {
 fn embedders_and_rerankers_send_no_more_than_a_text() {
     let server = FakeServer::start(Script::default());
     let read = read("openai", &server, "stream = true\nresponse_format = \"json\"");
-    let embedder = read.open("b", |it, config| it.open_embedder(config)).unwrap();
+    let embedder = read.open("b", Duty::Embeds).unwrap();
     let request = Request::new(None, "some text");
     let ask = Ask { request: &request, repeat: 0, about: None };
     let vector = wait(embedder.embed(&ask, LONG)).unwrap();
     assert!(!vector.is_empty());
-    let ranker = read.open("b", |it, config| it.open_reranker(config)).unwrap();
+    let ranker = read.open("b", Duty::Ranks).unwrap();
     let question = Request::new(Some("some".into()), "some text");
     asked(&ranker, &question).unwrap();
     let sent = bodies(&server);
@@ -499,8 +499,8 @@ fn embedders_and_rerankers_send_no_more_than_a_text() {
         "[backends.b]\nkind = \"anthropic\"\nbase_url = \"{}\"\nmodel = \"m\"\napi_key_env = \"A_KEY\"",
         server.url()
     ));
-    assert!(other.open("b", |it, config| it.open_embedder(config)).is_err());
-    assert!(other.open("b", |it, config| it.open_reranker(config)).is_err());
+    assert!(other.open("b", Duty::Embeds).is_err());
+    assert!(other.open("b", Duty::Ranks).is_err());
     // A reply that is no vector is an error.
     let echo = Project::new().read("[backends.b]\nkind = \"echo\"").backend("b");
     assert_eq!(wait(echo.embed(&ask, LONG)).unwrap_err().error.kind, ErrorKind::Server);

@@ -21,7 +21,7 @@ fn each_called(bodies: &[&str], request: &Request) -> Vec<Result<Reply, Failed>>
     );
     for (at, body) in bodies.iter().enumerate() {
         let body = body.replace('\n', "\n        ");
-        let _ = writeln!(code, "    if which == {at}:\n        {body}");
+        let _ = write!(code, "    if which == {at}:\n        {body}\n");
     }
     let project = Project::new().file("f.py", &code);
     let suite = "[backends.f]\nkind = \"python\"\nfile = \"f.py\"\nconfig = { tone = \"warm\" }\ntemperature = 0.5\n";

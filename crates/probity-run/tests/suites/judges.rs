@@ -13,16 +13,17 @@ const SETTINGS: &str = "[retry]\nbackoff_base = 0.001\nbackoff_jitter = 0.0\n";
 
 /// A suite with a model, the judges `a`, `b` and `c`, and whoever embeds or ranks.
 fn suite(server: &FakeServer, runner: &str) -> String {
-    let mut text = SETTINGS.to_owned();
-    for name in ["small", "a", "b", "c", "vectors", "ranks"] {
-        let url = server.url();
-        let _ = write!(
-            text,
+    let url = server.url();
+    let backend = |name| {
+        format!(
             "[backends.{name}]\nkind = \"openai\"\nbase_url = \"{url}/v1\"\nmodel = \"{name}\"\n"
-        );
-    }
-    text + &format!(
-        "[[runners]]\nname = \"r\"\nbackends = [\"small\"]\ndataset = \"cases.jsonl\"\n{runner}\n"
+        )
+    };
+    let backends: String =
+        ["small", "a", "b", "c", "vectors", "ranks"].into_iter().map(backend).collect();
+    format!(
+        "{SETTINGS}{backends}[[runners]]\nname = \"r\"\nbackends = [\"small\"]\n\
+         dataset = \"cases.jsonl\"\n{runner}\n"
     )
 }
 

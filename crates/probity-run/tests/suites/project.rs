@@ -18,7 +18,7 @@ use probity_core::{
 use probity_grade::Rules;
 use probity_load::{
     settings::{Resolved, Settings},
-    suite::{BackendConfig, Suite},
+    suite::Suite,
 };
 use probity_run::{
     backend::{
@@ -60,6 +60,17 @@ pub(crate) struct Read {
     /// It is there as long as this is.
     _folder: Arc<TempDir>,
 }
+
+/// What a backend is there for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Duty {
+    Answers,
+    Embeds,
+    Ranks,
+}
+
+/// A backend by what it is there for, which is nothing where nobody is asked, and by its name.
+type SeatKey = (Option<Duty>, String);
 
 /// What a run came to.
 pub(crate) struct Ran {
@@ -185,11 +196,7 @@ impl Read {
         found.unwrap_or_else(|| panic!("no case `{case_id}`"))
     }
 
-    pub(crate) fn open(
-        &self,
-        name: &str,
-        open: fn(&BackendFactory<'_>, &BackendConfig) -> Result<Backend, BackendError>,
-    ) -> Result<Backend, BackendError> {
+    pub(crate) fn open(&self, name: &str, duty: Duty) -> Result<Backend, BackendError> {
         let factory = BackendFactory {
             client: &Client::new(8),
             variables: &self.variables,
@@ -199,11 +206,16 @@ impl Read {
             folder: &self.suite.folder,
             callables: &Callables::default(),
         };
-        open(&factory, self.suite.backend(name).unwrap())
+        let config = self.suite.backend(name).unwrap();
+        match duty {
+            Duty::Answers => factory.open(config),
+            Duty::Embeds => factory.open_embedder(config),
+            Duty::Ranks => factory.open_reranker(config),
+        }
     }
 
     pub(crate) fn backend(&self, name: &str) -> Backend {
-        self.open(name, |factory, config| factory.open(config)).unwrap()
+        self.open(name, Duty::Answers).unwrap()
     }
 
     pub(crate) fn plan(&self) -> Plan {
@@ -213,15 +225,13 @@ impl Read {
     /// Every runner on every backend that it names, all at the same time.
     pub(crate) fn plan_of(&self, choice: &Choice) -> Plan {
         let scanned = self.scanned(choice);
-        let mut seats: Vec<(String, Arc<Backend>)> = Vec::new();
-        let mut seat = |what: &str, name: &str| {
-            let key = format!("{what} {name}");
+        let mut seats: Vec<(SeatKey, Arc<Backend>)> = Vec::new();
+        let mut seat = |duty: Option<Duty>, name: &str| {
+            let key = (duty, name.to_owned());
             let place = seats.iter().position(|it| it.0 == key).unwrap_or_else(|| {
-                let backend = match what {
-                    "embeds" => self.open(name, |it, config| it.open_embedder(config)).unwrap(),
-                    "ranks" => self.open(name, |it, config| it.open_reranker(config)).unwrap(),
-                    "nobody" => Backend::nobody(name),
-                    _ => self.backend(name),
+                let backend = match duty {
+                    Some(duty) => self.open(name, duty).unwrap(),
+                    None => Backend::nobody(name),
                 };
                 seats.push((key, Arc::new(backend)));
                 seats.len() - 1
@@ -232,20 +242,20 @@ impl Read {
         for (at, scanned) in scanned.iter().enumerate() {
             let runner = &scanned.runner;
             if runner.backends.is_empty() {
-                let nobody = seat("nobody", "program");
+                let nobody = seat(None, "program");
                 lanes.extend(scanned.lanes(at, nobody.place, &nobody.backend, &Helpers::default()));
             }
             for name in &runner.backends {
-                let asked = seat("answers", name);
+                let asked = seat(Some(Duty::Answers), name);
                 let judges = match runner.panel.judges.as_slice() {
                     [] => vec![asked.clone()],
-                    named => named.iter().map(|it| seat("answers", it)).collect(),
+                    named => named.iter().map(|it| seat(Some(Duty::Answers), it)).collect(),
                 };
                 let helpers = Helpers {
                     judges,
-                    embedder: runner.embeddings.as_deref().map(|it| seat("embeds", it)),
-                    reranker: runner.reranker.as_deref().map(|it| seat("ranks", it)),
-                    users: scanned.users.iter().map(|it| seat("answers", it)).collect(),
+                    embedder: runner.embeddings.as_deref().map(|it| seat(Some(Duty::Embeds), it)),
+                    reranker: runner.reranker.as_deref().map(|it| seat(Some(Duty::Ranks), it)),
+                    users: scanned.users.iter().map(|it| seat(Some(Duty::Answers), it)).collect(),
                 };
                 lanes.extend(scanned.lanes(at, asked.place, &asked.backend, &helpers));
             }

@@ -215,9 +215,9 @@ fn a_server_without_an_address_cannot_be_opened() {
 const KEY: &str = "sk-secret-key";
 
 /// A kind of server with what it takes to find it, where it answers then, and its section in the file of prices.
-type Server = (BackendKind, &'static [(&'static str, &'static str)], &'static str, &'static str);
+type Found = (BackendKind, &'static [(&'static str, &'static str)], &'static str, &'static str);
 
-const SERVICES: [Server; 24] = [
+const SERVICES: [Found; 24] = [
     (
         BackendKind::Openai,
         &[("OPENAI_API_KEY", KEY)],
