@@ -1,6 +1,6 @@
 //! Those who are asked about a reply: judges, embedders, rerankers, scorers, and judges alone.
 
-use std::{fmt::Write as _, sync::Arc};
+use std::sync::Arc;
 
 use probity_core::{case::RubricCriterion, classification::Class, failure::ErrorKind};
 use probity_run::calibrate::{Judge, Labelled, ask_all};

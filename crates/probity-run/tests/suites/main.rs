@@ -1,7 +1,6 @@
 //! Whole suites, from reading them to the records of their cases, against a server that plays the model.
 
 #![expect(clippy::unwrap_used, reason = "what is not as expected fails the test")]
-#![expect(clippy::wildcard_enum_match_arm, reason = "tests look for single events")]
 
 mod agents;
 mod backends;
