@@ -12,7 +12,10 @@ use probity_core::{
 
 use crate::{
     LaneView, Reader, RunRow, StoreError,
-    result::facts::{self, FactsRows, Opinions},
+    result::{
+        facts::{self, FactsRows, Opinions},
+        not_as_written,
+    },
 };
 
 impl Reader {
@@ -30,7 +33,7 @@ impl Reader {
     ) -> Result<RunView, StoreError> {
         let lanes = self.lanes(run)?.into_iter().map(|mut view| {
             rejudge(&mut view.lane);
-            let mut metrics = self.metrics(&view)?;
+            let mut metrics = self.checked_metrics(&view)?;
             metrics.add_spent(self.cut_off(&view)?);
             let aborted = self.aborted(&view)?;
             let error = match metrics.errors.is_empty() {
@@ -67,6 +70,20 @@ impl Reader {
         let mut fold = Fold::new(&lane.lane.judging);
         self.read_facts(lane, opinions_of(lane), |facts| fold.add(facts))?;
         Ok(fold.finish())
+    }
+
+    /// The same, if the index of the results says so as well: lists of cases are read from it.
+    fn checked_metrics(&self, lane: &LaneView) -> Result<Metrics, StoreError> {
+        // Both are of the same moment, even if the run goes on.
+        let moment = self.connection.unchecked_transaction().map_err(StoreError::of_reading)?;
+        let (metrics, standing) = (self.metrics(lane)?, self.standing(lane)?);
+        drop(moment);
+        if standing.classes != metrics.all.classes {
+            let name = lane.lane.key().to_string();
+            let what = "its results are not where they are looked for";
+            return Err(StoreError::of_reading(not_as_written("lane", &name, &what)));
+        }
+        Ok(metrics)
     }
 
     /// How each case of a lane stands, one after the other in the order of their ids, for as long as `take` wants to know.
@@ -245,8 +262,10 @@ impl Cases for StoredCases<'_> {
                 found.more += 1;
             } else {
                 let records = reader.case(lane, id)?;
-                let is_wanted = |it: &CaseRecord| it.verdict == wanted.verdict;
-                found.first.extend(records.into_iter().find(is_wanted));
+                let record = records.into_iter().find(|it| it.verdict == wanted.verdict);
+                let what = "it is not where it is looked for";
+                let lost = || StoreError::of_reading(not_as_written("result", id, &what));
+                found.first.push(record.ok_or_else(lost)?);
             }
             Ok(())
         });

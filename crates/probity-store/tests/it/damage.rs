@@ -8,7 +8,7 @@ use probity_core::{
     record::{CaseRecord, Lane, LaneStatus},
 };
 use probity_store::{Reader, Recorder, StoreError};
-use rusqlite::Connection;
+use rusqlite::{Connection, config::DbConfig};
 
 use crate::common::{create, finished, full, lane, record, started, write};
 
@@ -215,4 +215,51 @@ fn sums_of_earlier_formats_hold() {
     assert_eq!(read().unwrap(), whole);
     Connection::open(&path).unwrap().execute_batch("UPDATE runs SET suite = suite || '2'").unwrap();
     assert!(read().is_err());
+}
+
+/// Lists of cases are read from an index, so that it must not differ from the results.
+#[test]
+fn damage_to_the_index_of_outcomes_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.db");
+    let mut recorder = create(&path);
+    let results = [("a", Verdict::Pass), ("b", Verdict::Fail), ("c", Verdict::Fail)];
+    let results = results.map(|(id, verdict)| finished(record(id, verdict)));
+    write(&mut recorder, [started()].into_iter().chain(results).collect());
+    recorder.close();
+    let view = || {
+        let reader = Reader::open(&path).unwrap();
+        reader.view(&reader.find("latest").unwrap(), 1.0).map(|it| it.lanes[0].metrics.results())
+    };
+    assert_eq!(view().unwrap(), 3);
+    // SQLite takes the table for one that has no such index, so its entries stay as they are.
+    let connection = Connection::open(&path).unwrap();
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, false).unwrap();
+    let index = "type = 'index' AND name = 'results_by_outcome'";
+    let sql: String = connection
+        .query_row(&format!("SELECT sql FROM sqlite_schema WHERE {index}"), [], |row| row.get(0))
+        .unwrap();
+    let root: i64 = connection
+        .query_row(&format!("SELECT rootpage FROM sqlite_schema WHERE {index}"), [], |row| {
+            row.get(0)
+        })
+        .unwrap();
+    connection
+        .execute_batch(&format!(
+            "PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE {index}"
+        ))
+        .unwrap();
+    drop(connection);
+    let connection = Connection::open(&path).unwrap();
+    connection.execute_batch("DELETE FROM results WHERE case_id = 'b'").unwrap();
+    connection.execute_batch("PRAGMA writable_schema = ON").unwrap();
+    connection
+        .execute(
+            "INSERT INTO sqlite_schema VALUES ('index', 'results_by_outcome', 'results', ?, ?)",
+            (root, sql),
+        )
+        .unwrap();
+    drop(connection);
+    let error = view().unwrap_err().to_string();
+    assert!(error.contains("lane `r on b` is damaged"), "{error}");
 }
